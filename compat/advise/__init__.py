@@ -1,3 +1,1 @@
-"""The `advise` room: a request and what is known of every cell in, the proven combination to
-install out.
-"""
+"""Answers requests: finds the proven combination to install, and diagnoses environments."""

@@ -1,6 +1,6 @@
-"""Which tested combination to install: every one that ran on the lock it has now and works, wholly
-or in part, in the order of the goals; what another one gains and loses against the best, or the
-nearest one and what blocks the request.
+"""Recommends tested combinations: those that ran on their current lock and work, wholly or in part,
+in the order of the goals. Reports what an alternative gains and loses against the best, or the
+nearest combination and what blocks the request.
 """
 
 import operator
@@ -49,7 +49,7 @@ def _on(proof: Answer, axis: str) -> tuple[Version, Version]:
 
 
 class AsPublished(Value, frozen=True):
-    """What `command` does today: `works`, `fails`, or `unknown` where nobody tried."""
+    """What `command` does today: `works`, `fails`, or `unknown` where untested."""
 
     command: str
     state: Literal["works", "fails", "unknown"]
@@ -95,9 +95,7 @@ def _pin(axis: PackageAxis, cell: Cell) -> str:
 
 
 class Ranks:
-    """The order in which proofs are recommended, by goal; the same for the command, the pages and
-    their data.
-    """
+    """The order of recommended proofs, by goal; shared by the command, the pages and their data."""
 
     def __init__(self, snapshot: Snapshot, proofs: tuple[Answer, ...]) -> None:
         self.positions = positions(snapshot)
@@ -108,9 +106,9 @@ class Ranks:
         ]
         newest_first = sorted(set(every), reverse=True)
         age = {places: number for number, places in enumerate(newest_first)}
-        # By identity: to write down the id of each cell would take longer than all of this.
+        # By identity: building the id of each cell would take longer than everything else here.
         self._subjects = {id(proof): places[0] for proof, places in zip(proofs, every, strict=True)}
-        # What proofs are compared by; less is better in each.
+        # The criteria by which proofs are compared; less is better in each.
         self._criteria = {
             id(proof): (proof.doubts, proof.changed, -proof.days, age[places])
             for proof, places in zip(proofs, every, strict=True)
@@ -130,8 +128,10 @@ class Ranks:
         return self._tier(proof, request), *self._key(request.goal, proof)
 
     def _tier(self, proof: Answer, request: Request) -> int:
-        """What counts before a goal's own order: the tier; where capabilities are needed, and so
-        work, whether the release is published for the versions; with the goal `closest` nothing.
+        """The rank before a goal's own order: the tier.
+
+        Where capabilities are required, and so work, whether the release is published for the
+        versions; with the goal `closest` nothing.
         """
         if request.goal == "closest":
             return 0
@@ -144,7 +144,7 @@ class Ranks:
 
     def undominated(self, proofs: Iterable[Answer], request: Request) -> Iterator[Answer]:
         """Yield, the best first, those proofs that no other dominates."""
-        # Of those that are equal in all but newness only the newest are left to be sorted.
+        # Only the newest of those that differ in nothing else remain to be sorted.
         newest: dict[tuple[int, ...], tuple[int, list[Answer]]] = {}
         for proof in proofs:
             *other, age = self._compared(proof, request)
@@ -163,9 +163,7 @@ class Ranks:
                 yield proof
 
     def _key(self, goal: Goal, proof: Answer) -> tuple[object, ...]:
-        """What proofs are ordered by: all four criteria in the order of the goal, then what no goal
-        asks about.
-        """
+        """The sort key of proofs: the four criteria in the order of the goal, then the others."""
         doubts, changed, days, age = self._criteria[id(proof)]
         subject = self._subjects[id(proof)]
         last = (proof.stale, RECIPES.index(proof.cell.recipe), proof.id)
@@ -187,16 +185,18 @@ class Ranks:
         request: Request,
         asked: Mapping[str, Collection[Version]],
     ) -> tuple[object, ...]:
-        """Return how far a proof is from a request: whether its pins are refused, needs it lacks,
-        wants it `missed`, coordinates off, its order. `asked` has the coordinates that are wanted
-        of each axis. Where none is, the steps to where what is wanted would stand count.
+        """Return how far a proof is from a request.
+
+        The key has: whether its pins are rejected, missing needs, `missed` wants, coordinates off,
+        its order. `asked` has the wanted coordinates of each axis. For an unavailable version the
+        steps to its position count.
         """
         steps: float = 0
         for want in missed:
             places = self.positions[want.axis.name]
             position = places[proof.cell.on(want.axis.name).version]
             wanted: list[float] = [places[version] for version in asked[want.axis.name]]
-            # Between two coordinates: a version that is none lies as far from both.
+            # Between two coordinates: a missing version is equally far from both.
             wanted = wanted or [bisect_left([*places], v) - 0.5 for v in want.bounds]
             steps += min((abs(position - place) for place in wanted), default=len(places))
         return (
@@ -209,9 +209,7 @@ class Ranks:
 
 
 def positions(snapshot: Snapshot) -> dict[str, dict[Version, int]]:
-    """Return the number of each coordinate on its axis, oldest first; those that only records know
-    are among them.
-    """
+    """Number each coordinate on its axis, oldest first, including those only in records."""
     places = {(c.axis, c.version) for entry in snapshot.known for c in entry.cell.coordinates}
     for axis in snapshot.matrix.axes:
         places |= {(c.axis, c.version) for c in axis_coordinates(axis, snapshot.catalogue)}
@@ -227,7 +225,7 @@ def _order(matrix: Matrix) -> tuple[str, ...]:
 
 
 def _alternatives(matrix: Matrix, best: Answer, others: Sequence[Answer]) -> list[Answer]:
-    """Two others that are better in something, each in another respect, or the next best."""
+    """Two alternatives that are better, each in another criterion, or the next best."""
     chosen: list[Answer] = []
     offered: set[str] = set()
     for other in others:
@@ -251,7 +249,7 @@ def _trade_off(matrix: Matrix, best: Answer, other: Answer) -> str:
 
 def _better_in(matrix: Matrix, one: Answer, other: Answer) -> Iterator[tuple[str, str, str]]:
     """Yield in what the first is better: `kind`, `range`, `recipe`, `pins`, `stale`, `days`, or the
-    name of an axis; what it gains by that, and what the other loses.
+    name of an axis; its gain by that, and the other's loss.
     """
 
     def pins(proof: Answer) -> str:
@@ -297,8 +295,9 @@ def tested(proof: Answer) -> str:
 
 
 def obstructions(snapshot: Snapshot, request: Request) -> Iterator[str]:
-    """Yield why nothing that meets a request is proven. Runs speak first, then what metadata and
-    rules say of the cells as published, then what was never run.
+    """Yield why nothing that meets a request is proven.
+
+    Runs come first, then metadata and rules about the cells as published, then untested cells.
     """
     known, subject = positions(snapshot), snapshot.matrix.subject
     asked = wanted_coordinates(request, known, snapshot.catalogue)
@@ -318,7 +317,7 @@ def obstructions(snapshot: Snapshot, request: Request) -> Iterator[str]:
     published = [entry for entry in matching if entry.cell.recipe != "relaxed"]
     ruled_out = [(entry, entry.obstacle) for entry in published if entry.obstacle is not None]
     if ruled_out and len(ruled_out) == len(published):
-        # Of the obstacles the one that speaks of what was asked.
+        # The obstacle about the request, if there is one.
         spoken = {subject, *(want.axis.name for want in request.wants)}
 
         def beside(entry: Answer, obstacle: Obstacle) -> int:
@@ -380,7 +379,7 @@ def _failure(snapshot: Snapshot, entry: Answer, request: Request) -> str:
 
 
 class Card(Value, frozen=True):
-    """A proven combination as it is recommended, beside what a plain install does."""
+    """A proven combination as it is recommended, and the result of a plain install."""
 
     proof: Answer
     lock: Lock
@@ -405,7 +404,7 @@ class Alternative(Value, frozen=True):
 
 
 class Recommended(Value, frozen=True):
-    """Something that meets the request is proven; `because` says why the best of it is the best."""
+    """A proven answer to the request; `because` says why it is the best."""
 
     request: Request
     best: Card
@@ -414,8 +413,7 @@ class Recommended(Value, frozen=True):
 
 
 class Unproven(Value, frozen=True):
-    """Nothing that meets the request is proven: why, and the nearest proof with what is not as
-    asked, if there is one.
+    """No proven answer to the request: why, and the nearest proof with its differences, if any.
 
     `changes` is the smallest change of the request that makes it provable.
     """
@@ -427,8 +425,9 @@ class Unproven(Value, frozen=True):
 
 
 class Advisor:
-    """Answers requests about one snapshot; `locks` has the lock of each cell that has one, of which
-    only those of proven cells are read.
+    """Answers requests about one snapshot.
+
+    `locks` has the locks by cell, of which only those of proven cells are read.
     """
 
     def __init__(self, snapshot: Snapshot, locks: Mapping[str, Lock]) -> None:
@@ -459,7 +458,7 @@ class Advisor:
             yield proof, tuple(want for want, meeting in by_want if number not in meeting)
 
     def _that_meet(self, want: Want) -> frozenset[int]:
-        # Each pair of coordinate and locked version is held against a want once.
+        # Each pair of coordinate and locked version is compared with a want once.
         axis = want.axis.name
         if axis not in self._by_axis:
             pairs: defaultdict[tuple[Version, Version], list[int]] = defaultdict(list)
@@ -484,8 +483,9 @@ class Advisor:
         return frozenset(n for n, proof in enumerate(self.proofs) if not proof.lifted)
 
     def answer(self, request: Request) -> Recommended | Unproven:
-        """Return the best proven combination that meets the request, or what is in the way of
-        one. Neither it nor an alternative is dominated by another that meets the request.
+        """Return the best proven combination that meets the request, or what blocks one.
+
+        No other that meets the request dominates it or an alternative.
         """
         fitting, matrix = self.matching(request), self.snapshot.matrix
         matching = [proof for proof in fitting if not self._other_pins(proof, request)]
@@ -517,7 +517,7 @@ class Advisor:
         )
 
     def locked_names(self) -> frozenset[str]:
-        """Return the packages of all locks, which takes reading each."""
+        """Return the packages of all locks; this reads each lock."""
         return frozenset(pin.name for lock in self._locks.values() for pin in lock.pins)
 
     def _other_pins(self, proof: Answer, request: Request) -> dict[str, Version]:
@@ -577,7 +577,7 @@ class Advisor:
             yield f"without {need}"
 
     def refusal(self, want: Want) -> str:
-        """Return why something else is offered than is wanted: `3.12 is not supported`."""
+        """Return why something else is offered: `3.12 is not supported`."""
         text = str(want.specifier)
         exact = text.removeprefix("==") if text.count(",") == 0 else text
         if self._meeting(want):

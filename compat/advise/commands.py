@@ -1,7 +1,7 @@
-"""The `advise` room's commands: how to install exactly what a lock pins, and to see that it works.
+"""Generates the commands that install exactly a lock's pins, and test the result.
 
-Site, API and command line print the lines that are made here: with uv, with pip, in a project of
-one's own, in a notebook of Colab, and in a Dockerfile.
+Site, API and command line print these lines: with uv, with pip, in an existing project, in a
+notebook of Colab, and in a Dockerfile.
 """
 
 import json
@@ -22,9 +22,9 @@ from compat.value import Value
 # The first with importlib.metadata in the standard library:
 # https://docs.python.org/3/library/importlib.metadata.html
 _WITH_METADATA = Version("3.8")
-# The parts of a lock that says which pins are the suite's.
+# The parts of a lock that marks the suite's pins.
 _LIBRARY, _SUITE = "library.txt", "suite.txt"
-# A marker that holds nowhere: uv takes the package out of the tree.
+# A marker that never holds: uv removes the package from the tree.
 # https://docs.astral.sh/uv/concepts/resolution/#dependency-overrides
 _NOWHERE = "python_version < '0'"
 # The first uv that reads an override of one package version: astral-sh/uv#19970.
@@ -34,10 +34,8 @@ SCOPED_SINCE = "0.11.25"
 class Whereabouts(Value, frozen=True):
     """Where a lock file is: a path or an address.
 
-    `pins` and `given` are its two parts, where they are kept apart.
-
-    A lock with `install_as_python` is installed in two steps by uv: its subject as if for that
-    Python, the rest as usual.
+    `pins` and `given` are its two parts, if it has them. uv installs a lock with
+    `install_as_python` in two steps: its subject as if for that Python, the rest as usual.
     """
 
     lock: str
@@ -50,8 +48,8 @@ class Whereabouts(Value, frozen=True):
 
 
 class Commands(Value, frozen=True):
-    """The lines that make the virtual environment `folder`, install the lock into it, activate it,
-    and import the subject and print its version.
+    """Lines that make the virtual environment `folder`, install the lock, activate it, and print
+    the subject's version.
 
     `uv`, `pip` and `project` are for a shell; `colab` is a cell of a notebook, `docker` a
     Dockerfile. `pyproject` is what `project` needs in a pyproject.toml of uv. `platform` is where
@@ -71,8 +69,9 @@ class Commands(Value, frozen=True):
 def commands(
     lock: Lock, at: Whereabouts, matrix: Matrix, changed: Sequence[Lifted] = ()
 ) -> Commands:
-    """The commands that install a lock; of one at hand, without what only its suite needs.
-    `changed` are the published requirements that the lock does not keep.
+    """Return the commands that install a lock; of a given one, without its suite's pins.
+
+    `changed` are the published requirements that the lock violates.
     """
     is_parted = bool(lock.suite_only) and not at.is_address
     first = (_part(lock, at, "!", _LIBRARY),) if is_parted else ()
@@ -186,8 +185,8 @@ def _pip_install(inputs: Inputs) -> str:
 
 
 def _pyproject(lock: Lock, changed: Sequence[Lifted]) -> Iterator[str]:
-    """What uv must know of a project: the one Python and platform of the lock, and what replaces
-    the requirements that the lock does not keep.
+    """uv's settings for a project: the lock's one Python and platform, and the overrides of
+    requirements that the lock violates.
     """
     inputs, pins = lock.inputs, lock.versions
     yield "[project]"
@@ -205,7 +204,7 @@ def _pyproject(lock: Lock, changed: Sequence[Lifted]) -> Iterator[str]:
     }
     if subject is not None and published and not in_two_steps(inputs):
         overrides.append(scoped(subject.name, subject.version, published.values()))
-    # What a rule replaces whoever asks for it.
+    # Rules that replace a package throughout the tree.
     names = (canonicalize_name(Requirement(text).name) for text in inputs.overrides)
     overrides += (json.dumps(f"{name}=={pins[name]}") for name in names if name in pins)
     overrides += (json.dumps(f"{name} ; {_NOWHERE}") for name in inputs.excludes)
@@ -214,7 +213,7 @@ def _pyproject(lock: Lock, changed: Sequence[Lifted]) -> Iterator[str]:
         yield from (f"  {override}," for override in overrides)
         yield "]"
     if subject is not None and in_two_steps(inputs):
-        # uv reads this in place of the release's metadata, which does not admit the Python:
+        # uv reads this instead of the release's metadata, which does not admit the Python:
         # https://docs.astral.sh/uv/reference/settings/#dependency-metadata
         yield ""
         yield "[[tool.uv.dependency-metadata]]"
@@ -228,9 +227,7 @@ def _pyproject(lock: Lock, changed: Sequence[Lifted]) -> Iterator[str]:
 
 
 def scoped(package: str, version: Version, requirements: Iterable[str]) -> str:
-    """Return the override of uv that replaces requirements of one package version, and of no
-    other package.
-    """
+    """Return uv's override of the requirements of only one package version."""
     replaced = ", ".join(map(json.dumps, requirements))
     target = f'{{ name = "{package}", version = "{version}" }}'
     return f"{{ package = {target}, dependencies = [{replaced}] }}"

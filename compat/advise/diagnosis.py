@@ -1,8 +1,8 @@
-"""The `advise` room's diagnosis of an environment: whether a run proves it, what is known against
-it, and the smallest change to something that is proven.
+"""Diagnoses an environment: whether a run proves it, its known problems, and the smallest change to
+a proven set.
 
-It rests on committed knowledge alone: runs, published metadata and the rules for messages. Nothing
-is asked of an index, and nothing is run.
+It uses only committed knowledge: runs, published metadata and the rules for messages. It needs no
+index, and runs nothing.
 """
 
 import re
@@ -43,11 +43,11 @@ from compat.run.outcome import Cause, Failed, Outcome, parse_outcome
 from compat.value import Value
 
 State = Literal["proven", "unproven", "broken"]
-# Where a problem is known from: a run, published metadata, or a message that was pasted.
+# The evidence of a problem: a run, published metadata, or a pasted message.
 Ground = Literal["run", "metadata", "message"]
-# What `pip freeze` leaves out: https://pip.pypa.io/en/stable/cli/pip_freeze/ (--all), 2026-11-23.
+# What `pip freeze` omits: https://pip.pypa.io/en/stable/cli/pip_freeze/ (--all), 2026-11-23.
 _NOT_IN_FREEZE = frozenset(("pip", "setuptools", "wheel", "distribute"))
-# What releases of pytest bring, of which a user of the library needs nothing.
+# Packages that pytest requires, which a user of the library does not need.
 _OF_PYTEST = frozenset(
     (
         *("pytest", "iniconfig", "pluggy", "packaging", "exceptiongroup", "tomli", "py", "toml"),
@@ -57,11 +57,11 @@ _OF_PYTEST = frozenset(
 
 
 class Problem(Value, frozen=True):
-    """Something that is known against an environment.
+    """A known problem of an environment.
 
     `packages` are at fault, the first most, by normalised name, `python` for the interpreter.
-    `because` and `link` are the declared explanation, where there is one. `needs` is a requirement
-    that would mend it, and `capability` what fails; empty where none is known.
+    `because` and `link` are the declared explanation, if any. `needs` is a requirement that would
+    fix it, and `capability` what fails; empty where unknown.
     """
 
     cause: Cause
@@ -76,7 +76,7 @@ class Problem(Value, frozen=True):
 
 
 class ImportGuard(Value, frozen=True, array_like=True):
-    """A release that asks for `requirement` when it is imported, as it said in the run of `cell`.
+    """A release that requires `requirement` at import, by its error in the run of `cell`.
 
     `of` is its package, by normalised name.
     """
@@ -88,9 +88,10 @@ class ImportGuard(Value, frozen=True, array_like=True):
 
 
 class KnownFacts(Value, frozen=True):
-    """What is known of a matrix: its snapshot, and the pins of each lock, by cell. `words` says
-    what an outcome means; `guards` are what releases were seen to ask for when imported, `blames`
-    what releases were seen to break.
+    """What is known of a matrix: its snapshot, and the pins of each lock, by cell.
+
+    `words` explains an outcome. `guards` are the import-time requirements seen in releases,
+    `blames` the failures that releases caused.
     """
 
     snapshot: Snapshot
@@ -101,7 +102,7 @@ class KnownFacts(Value, frozen=True):
 
 
 class DifferingPin(Value, frozen=True):
-    """A package that an environment has in another version than a tested set, or not at all."""
+    """A package that an environment lacks or has in another version than a tested set."""
 
     package: str
     installed: Version | None
@@ -109,7 +110,7 @@ class DifferingPin(Value, frozen=True):
 
 
 class Neighbour(Value, frozen=True):
-    """The nearest tested set that works: its cell, and what an environment has otherwise."""
+    """The nearest tested set that works: its cell, and the environment's differences."""
 
     entry: Answer
     differences: tuple[DifferingPin, ...]
@@ -117,11 +118,11 @@ class Neighbour(Value, frozen=True):
 
 
 class Diagnosis(Value, frozen=True):
-    """What is known of an environment, by one matrix.
+    """The diagnosis of an environment by one matrix.
 
-    `proof` is the cell whose run proves it; `problems` are what is known against it, the root
-    first; `notes` are what is worth a look. `pins` are the fewest exact versions that mend what is
-    known; empty where no version alone does.
+    `proof` is the cell whose run proves it. `problems` are its known problems, the root first;
+    `notes` are remarks. `pins` are the fewest exact versions that fix the known problems; empty
+    where versions alone cannot.
     """
 
     state: State
@@ -139,8 +140,8 @@ def diagnosis(
 
 
 def touches(matrix: Matrix, packages: PackageList, message: Message | None) -> bool:
-    """Return whether an environment has a matrix's subject, also as a build under another name, or
-    a message speaks of it.
+    """Return whether an environment has a matrix's subject or a differently named build of it, or a
+    message mentions it.
     """
     package = matrix.subject_axis.package
     instead = stand_ins(packages.versions, short_names(matrix))
@@ -154,7 +155,7 @@ def _speaks_of(matrix: Matrix, message: Message | None) -> bool:
 
 
 class TestedSet(NamedTuple):
-    """What a cell's lock installs, by normalised name, and what is known of the cell."""
+    """The packages of a cell's lock, by normalised name, and what is known of the cell."""
 
     entry: Answer
     pins: dict[str, Version]
@@ -176,7 +177,7 @@ class TestedSet(NamedTuple):
 
 
 class _Question:
-    """An environment, or a list with a message, held against what is known of a matrix."""
+    """An environment, or a list with a message, compared with what is known of a matrix."""
 
     def __init__(self, known: KnownFacts, packages: PackageList, message: Message | None) -> None:
         self.known, self.packages, self.message = known, packages, message
@@ -186,7 +187,7 @@ class _Question:
         self.axes = {str(axis.normalised_name): axis for axis in self.matrix.packages}
         self.short = short_names(self.matrix)
         self.stand_ins = stand_ins(packages.versions, self.short)
-        # The sets whose newest run was on the lock that the cell has now.
+        # The sets whose newest run was on the current lock of the cell.
         self.sets = [
             TestedSet(entry, known.pins[entry.cell.id])
             for entry in known.snapshot.known
@@ -205,8 +206,8 @@ class _Question:
             *(() if proof else (*self._of_builds(), *self._of_metadata())),
         )
         needs = [n for problem in against if (n := requirement_of(problem.needs)) is not None]
-        # The problems, of those of one cause about the same package the first; one that names none
-        # only where no other of its cause does.
+        # The problems, of each cause and package the first; one without a package only where no
+        # other has its cause.
         placed = {problem.cause for problem in against if problem.packages}
         first: dict[tuple[str, ...], Problem] = {}
         for problem in against:
@@ -251,9 +252,7 @@ class _Question:
                 yield finding.sentence
 
     def _beside(self) -> Iterator[str]:
-        """What a run of the same Python and the same versions on each axis showed, with other
-        packages beside them.
-        """
+        """The results of runs with the same Python and axes' versions, and other packages."""
         alike = [each for each in self.sets if self._is_alike(each, self.axes)]
         if alike:
             entry = min(alike, key=lambda one: len(self._differing(one, self.versions))).entry
@@ -267,8 +266,8 @@ class _Question:
     def _pins(
         self, problems: Sequence[Problem], needs: Sequence[Requirement], near: TestedSet | None
     ) -> Iterator[tuple[str, Version]]:
-        """The version of each package at fault that the nearest tested set has, where another
-        version mends it and all that is known.
+        """The nearest tested set's version of each package at fault, where another version fixes it
+        and all known problems.
         """
         if near is None or not all(problem.is_mended_by_version for problem in problems):
             return
@@ -293,11 +292,10 @@ class _Question:
         return _OF_PYTEST - published_names(self.catalogue.packages)
 
     def _differing(self, tested: TestedSet, versions: Mapping[str, Version]) -> list[DifferingPin]:
-        """What an environment has otherwise than a tested set, sorted by name.
+        """The differences of an environment from a tested set, sorted by name.
 
-        What the set has and the environment lacks counts, but for what only the suite needed (a
-        lock does not tell its packages from the library's), and in a list for what `pip freeze`
-        leaves out.
+        Missing packages count, except those that only the suite needed (a lock does not mark the
+        library's packages), and in a list what `pip freeze` omits.
         """
         left_out = self._of_suites if "pytest" in tested.pins else frozenset[str]()
         left_out |= frozenset() if self.packages.is_whole else _NOT_IN_FREEZE
@@ -320,10 +318,11 @@ class _Question:
         return is_alike and not self._differing(tested, self.versions)
 
     def _fails_alike(self, tested: TestedSet) -> bool:
-        """Whether an environment fails as a red set did: it is that set, or it has the same Python,
-        the same version on each axis, and of each package that the failure names.
+        """Whether an environment fails as a red set did.
 
-        A failure that names what no package of the set is known to have holds for that set alone.
+        It is that set, or it has the same Python and the same versions on each axis and of each
+        package in the failure. A failure that names no known package of the set holds for that set
+        alone.
         """
         outcome, pins = tested.entry.outcome, tested.pins
         if tested.entry.kind != "broken" or not isinstance(outcome, Failed):
@@ -335,7 +334,7 @@ class _Question:
         named = _named_packages(outcome)
         if not self._is_alike(tested, self.axes) or not named or outcome.stage == "test":
             return False
-        # What the run itself knew of modules; it has fewer names where it did not know one.
+        # The run's own names of modules; it has fewer names where it did not know one.
         of_run = set(tested.entry.counted[-1].run.involved)
         if not named <= {PYTHON, *pins} and len(of_run) < len(named):
             return False
@@ -344,10 +343,11 @@ class _Question:
     def _nearest(
         self, versions: Mapping[str, Version], needs: Sequence[Requirement], lost: Iterable[str]
     ) -> TestedSet | None:
-        """The set that works and is nearest to what is wanted: it meets what would mend it, has the
-        capabilities that are `lost`, works for the most part, has the same Python, then the fewest
-        and nearest other coordinates, then the fewest packages that differ, then works wholly, then
-        has the fewest rules that change it, then is the newest.
+        """The nearest set that works.
+
+        Criteria in order: it would fix the problems; it has the `lost` capabilities; it mostly
+        works; the same Python; the fewest and nearest other coordinates; the fewest differing
+        packages; it works wholly; the fewest rules that change it; the newest.
         """
         matrix, snapshot = self.matrix, self.known.snapshot
         proven = [tested for tested in self.sets if tested.is_proof]
@@ -357,7 +357,7 @@ class _Question:
         }
 
         def off(tested: TestedSet, axis: InterpreterAxis | PackageAxis) -> int:
-            """How many coordinates lie between; what is not known is no distance."""
+            """How many coordinates lie between; an unknown one has no distance."""
             own = tested.entry.cell.on(axis.name).version
             if isinstance(axis, InterpreterAxis):
                 wanted = self._series
@@ -396,21 +396,21 @@ class _Question:
 
         distances = [(distance(tested), tested) for tested in proven]
         least = min((each for each, _ in distances), default=None)
-        # Which rules change a cell takes long to find out, so only of those that are equally near.
+        # The rules that change a cell are slow to compute, so only for equally near ones.
         return min((tested for each, tested in distances if each == least), key=rank, default=None)
 
     def _meets(self, tested: TestedSet, need: Requirement) -> bool:
         if need.name == PYTHON:
-            # Any patch of the series will do for a need that names patches.
+            # Any patch of the series satisfies a need that names patches.
             patches = (f"{self._series_of(tested)}.{patch}" for patch in (0, 1, 5, 10, 20))
             return any(need.specifier.contains(Version(patch)) for patch in patches)
         version = tested.pins.get(need.name)
         return version is None or _admits(need, version)
 
-    # ---- what runs say
+    # ---- problems from runs
 
     def _of_runs(self) -> Iterator[Problem]:
-        """What failed where it was run with the same Python and the same packages in question."""
+        """The failures of runs with the same Python and the same packages in question."""
         red = [tested for tested in self.sets if self._fails_alike(tested)]
         if red:
             entry = min(red, key=lambda alike: len(self._differing(alike, self.versions))).entry
@@ -424,7 +424,7 @@ class _Question:
         needs = ""
         if issue is not None:
             conditions = dict(issue.when.as_table())
-            # An explanation that holds below a version tells what mends it.
+            # An explanation that holds below a version shows what fixes it.
             needs = _opposite(conditions.get(self.matrix.interpreters.name, ""))
         return Problem(
             cause=outcome.cause,
@@ -459,7 +459,7 @@ class _Question:
             )
 
     def _of_guards(self) -> Iterator[Problem]:
-        """The guards of installed releases that refuse what is installed beside them."""
+        """The import-time requirements of installed releases that installed packages violate."""
         for guard in self.known.guards:
             need = requirement_of(guard.requirement)
             installed = None if need is None else self.versions.get(need.name)
@@ -479,12 +479,13 @@ class _Question:
                 is_mended_by_version=True,
             )
 
-    # ---- what a message says
+    # ---- problems from a message
 
     def _of_message(self) -> Iterator[Problem]:
-        """Published causes whose signs the message shows, each by the run that is most like what is
-        installed, then what the rules find in it. A run of another version of what the failure
-        names says nothing.
+        """Published causes whose signs are in the message, each by the run most like the
+        environment, then the findings of the rules.
+
+        A run with another version of the failure's packages does not count.
         """
         message, known = self.message, self.known
         if message is None:
@@ -494,7 +495,7 @@ class _Question:
             pins = known.pins.get(entry.cell.id, {})
             return sum(self.versions.get(name) == version for name, version in pins.items())
 
-        # In a list without the subject, what is not said of the subject is another's failure.
+        # In a list without the subject, a failure that does not mention the subject is another's.
         is_listed = not self.versions or self.subject in self.versions
         concerns = is_listed or _speaks_of(self.matrix, message)
         shown: dict[str, Answer] = {}
@@ -519,8 +520,9 @@ class _Question:
         return frozenset({PYTHON, *pinned, *required, *named})
 
     def _findings(self, message: Message) -> Iterator[Finding]:
-        """What the doctor finds in a message that is about the matrix, under the names that it
-        knows: the message speaks of its subject, or the matrix knows a package in question.
+        """The doctor's findings in a message about the matrix, under the matrix's names.
+
+        The message mentions its subject, or the matrix knows a package in question.
         """
         speaks = _speaks_of(self.matrix, message)
         # The subject's module may have another name than its package.
@@ -539,9 +541,9 @@ class _Question:
                 yield msgspec.structs.replace(finding, packages=packages)
 
     def _refutation(self, finding: Finding) -> str:
-        """Why a finding cannot be the cause: what would mend it is installed; else empty."""
+        """Why a finding cannot be the cause: its fix is installed; else empty."""
         need = requirement_of(finding.needs)
-        # What a resolver says is about what it was asked for, not about what is installed.
+        # A resolver's message is about the requested packages, not about the installed ones.
         if need is None or finding.cause in ("conflict", "no-artifact", "build"):
             return ""
         is_python = need.name == PYTHON
@@ -557,7 +559,7 @@ class _Question:
     def _found(self, finding: Finding) -> Problem:
         package = finding.packages[0] if finding.packages else ""
         is_of_files = finding.cause in ("no-artifact", "build")
-        # What cannot be had is no need: a set without it is looked for.
+        # An unavailable package is no need: a set without it is searched for.
         needs = "" if is_of_files else finding.needs
         return Problem(
             cause=finding.cause,
@@ -569,8 +571,9 @@ class _Question:
         )
 
     def _tried_versions(self) -> dict[str, Version]:
-        """The versions of the axes' packages that a message mentions; of a subject that it names
-        without a version, the newest that asks what pip was getting for it.
+        """The versions of the axes' packages in a message.
+
+        For a subject without a version, the newest that requires what pip was downloading for it.
         """
         if self.message is None:
             return {}
@@ -596,11 +599,11 @@ class _Question:
         ]
         return mentioned | ({self.subject: fitting[-1]} if fitting else {})
 
-    # ---- what names and dates of builds say
+    # ---- problems from names and dates of builds
 
     def _of_builds(self) -> Iterator[Problem]:
-        """Builds of one package that lie over each other, and nightly builds that are of another
-        time than the subject's.
+        """Overlapping builds of one package, and nightly builds of other weeks
+        than the subject's.
         """
         strangers = of_other_days(self.subject, self.versions, self.short)
         if strangers:
@@ -626,14 +629,13 @@ class _Question:
                 ground="metadata",
             )
 
-    # ---- what published metadata say
+    # ---- problems from published metadata
 
     def _of_metadata(self) -> Iterator[Problem]:
-        """What the installed versions do not meet of what is published, the subject's own
-        requirements first; but for what a tested set with the same coordinates breaks alike and
-        works.
+        """The published requirements that installed versions violate, the subject's own first.
 
-        Of a list only versions that it names are held against requirements: it may be a part.
+        Except those that a working tested set with the same coordinates violates alike. A list may
+        be partial, so only versions that it names are compared with requirements.
         """
         for name, published in self._metadata.items():
             version = self.versions[name]
@@ -675,8 +677,8 @@ class _Question:
                 )
 
     def _is_broken_alike(self, name: str, package: str, installed: Version | None) -> bool:
-        """Whether a set that works has what does not meet a requirement of `name`, too, and nothing
-        on an axis is otherwise.
+        """Whether a working set with equal versions on the axes violates a
+        requirement of `name`.
         """
         for tested in self.sets:
             cell = tested.entry.cell
@@ -697,7 +699,7 @@ class _Question:
     def _of_python(
         self, name: str, published: Published | None
     ) -> tuple[str, Literal["", "requires-python", "no-artifact"]]:
-        """Which Python a release asks for, and what there is against this one."""
+        """The Python that a release requires, and its problem with this one."""
         if self.python is None:
             return "", ""
         asked = None if published is None else published.requires_python
@@ -711,8 +713,9 @@ class _Question:
         return "", "no-artifact" if lacks and not self.packages.is_whole else ""
 
     def _has_file(self, release: Release, is_installed: bool = False) -> bool:
-        """Whether the release has a file for the Python, where that is known; one that is installed
-        may be yanked, as an exact pin takes it.
+        """Whether the release has a file for the Python, where known.
+
+        An installed one may be yanked, as an exact pin installs it.
         """
         return self.python is None or any(
             (is_installed or not artifact.yanked)
@@ -740,8 +743,8 @@ class _Question:
 
     @cached_property
     def _metadata(self) -> dict[str, Published | None]:
-        """The metadata of the subject and what it requires, level by level; of a list that of every
-        package that the catalogue knows.
+        """The metadata of the subject and its dependencies, level by level; of a list that of every
+        package in the catalogue.
         """
         if not self.packages.is_whole:
             names = (self.subject, *(name for name in self._releases if name != self.subject))
@@ -766,7 +769,7 @@ class _Question:
         return None if version is None else self._releases.get(name, {}).get(version)
 
     def _asked(self, published: Published | None) -> Iterator[tuple[str, SpecifierSet]]:
-        """What holds; without a Python only what no marker restricts."""
+        """The requirements that hold; without a Python only those without a marker."""
         if self.python is not None:
             for asked in active(published, self._markers):
                 if not asked.url:
@@ -791,9 +794,7 @@ def _opposite(condition: str) -> str:
 
 
 def _named_packages(outcome: Failed) -> set[str]:
-    """The packages of the thing and of the place that a failure names, as far as their names
-    tell.
-    """
+    """The packages of a failure's thing and place, as far as their names show."""
     place = re.sub(r"(\.\w+)?(:\d+)?$", "", outcome.place).replace("/", ".")
     return {
         PYTHON if re.match(r"python3\.\d", text) else canonicalize_name(module_package(text))
@@ -802,11 +803,11 @@ def _named_packages(outcome: Failed) -> set[str]:
     }
 
 
-# ---- what the files of a matrix say
+# ---- problems from the files of a matrix
 
 
 class KnownFiles(Value, frozen=True, array_like=True):
-    """The pins of each lock, by its cell, and what releases were seen to ask for when imported."""
+    """The pins of each lock, by its cell, and the import-time requirements seen in releases."""
 
     pins: dict[str, dict[str, str]]
     guards: tuple[ImportGuard, ...]
@@ -825,14 +826,16 @@ def files_of_known(
     text_of: Callable[[str], str | None],
     records_of: Callable[[str], Iterable[Record]],
 ) -> KnownFiles:
-    """Return what the files of a matrix say: `cells` are those with a lock, of which `text_of`
-    returns the text and `records_of` the runs. They are read only where that is not kept.
+    """Return the knowledge in a matrix's files.
+
+    `cells` are those with a lock, of which `text_of` returns the text and `records_of` the runs.
+    They are read only where that is not cached.
     """
 
     def read() -> KnownFiles:
         texts = {cell: text for cell in cells if (text := text_of(cell)) is not None}
         pins = {cell: {n: str(v) for n, v in read_pins(t).items()} for cell, t in texts.items()}
-        # Only what the files of these few records say in words is not in the table.
+        # Only the texts in these few records are not in the table.
         guarded = [
             entry.cell.id
             for entry in known.known

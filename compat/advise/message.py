@@ -1,6 +1,4 @@
-"""The `advise` room's reading of messages: what the doctor finds in one, and whether it shows a
-published cause.
-"""
+"""Reads a message: the doctor's findings, and whether it shows a published cause."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -12,11 +10,10 @@ from compat.advise.doctor.infer import Finding, case_of, findings
 from compat.run.outcome import Failed
 from compat.value import Value
 
-# A text shows a cause when it holds all parts of one of its signs, as `flat` writes them.
+# A text shows a cause when it has all parts of one of its signs, as `flat` writes them.
 Sign = tuple[str, ...]
 _LINE = re.compile(r":\d+$")
-# What a traceback of each cause has beside its subject; a cause that is not here leaves no words of
-# its own.
+# The text of a traceback of each cause besides its subject; other causes have no typical text.
 _ERRORS = {
     "type-error": "typeerror",
     "syntax": "syntaxerror",
@@ -26,8 +23,8 @@ _ERRORS = {
 
 
 class Message(Value, frozen=True):
-    """What a message says: the doctor's findings, the surest first, what it says that packages
-    require, the Python, and the versions by normalised name.
+    """The content of a message: the doctor's findings, the surest first, the requirements of
+    packages, the Python, and the versions by normalised name.
     """
 
     text: str
@@ -56,8 +53,9 @@ def read_message(
     versions: Mapping[str, Version] | None = None,
     ranges: Mapping[str, str] | None = None,
 ) -> Message:
-    """Return what a message says; of a long one its end is read. A Python and versions that are
-    known from elsewhere beat what it says of them.
+    """Parse a message; only the end of a long one is read.
+
+    A given Python and given versions override those of the message.
     """
     case = case_of(text, python, versions, ranges)
     return Message(
@@ -70,12 +68,12 @@ def read_message(
 
 
 def legible(text: str) -> str:
-    """Return a text as signs are looked for in it: as it is parsed, without quotes."""
+    """Return a text for the search of signs: parsed, without quotes."""
     return Text(text).flat.replace("'", "")
 
 
 def flat(text: str) -> str:
-    """Return a text as signs are looked for in it: legible, in lower case, with `-` for `_`."""
+    """Return a text for the search of signs: legible, in lower case, with `-` for `_`."""
     return legible(text).lower().replace("_", "-")
 
 

@@ -1,5 +1,5 @@
 """Builds under another name: `demo-nightly` and `demo-gpu` are builds of demo. They hold its
-modules, but for pip they are packages of their own, and none meets a requirement on another.
+modules, but pip treats them as separate packages, and none satisfies a requirement on another.
 """
 
 import datetime
@@ -15,17 +15,17 @@ from compat.advise.doctor.facts import grammar
 from compat.declare.matrix import Matrix
 from compat.value import Value
 
-# What a name says of how it was built. The meaning of "-binary" or "-headless" differs by package.
+# Suffixes that describe a build. The meaning of "-binary" or "-headless" differs by package.
 _KINDS = frozenset(("nightly", "gpu", "cpu", "rocm"))
 _DAY = re.compile(r"(?:dev|a|b|rc)(20\d{6})(?:\d{2})?(?!\d)")
-# Nightly builds of a week fit each other mostly. A choice: no measured figure stands behind it.
+# Nightly builds of one week mostly fit each other. A choice, not a measured value.
 _MOST_DAYS = 7
 
 
 class NamedBuild(Value, frozen=True):
-    """An installed build of a package under a name of its own; names are normalised.
+    """An installed build of a package under another name; names are normalised.
 
-    `day` is when it was built, where its version tells.
+    `day` is the date of the build, if its version shows it.
     """
 
     name: str
@@ -47,8 +47,10 @@ class NamedBuild(Value, frozen=True):
 def named_builds(
     versions: Mapping[str, Version], short: Mapping[str, str]
 ) -> tuple[NamedBuild, ...]:
-    """Return the builds under other names among installed packages, by normalised name. `short` has
-    packages by a shorter name that builds may begin with, and names of builds that are none.
+    """Return the differently named builds among installed packages, by normalised name.
+
+    `short` has packages by a shorter name with which builds may begin, and names of other packages
+    that look like builds.
     """
     return tuple(
         NamedBuild(name=name, base=base, version=version)
@@ -60,8 +62,9 @@ def named_builds(
 def lying_over_each_other(
     versions: Mapping[str, Version], short: Mapping[str, str], bases: Collection[str]
 ) -> Iterator[tuple[str, tuple[NamedBuild, ...]]]:
-    """Yield each package with its installed builds of different releases, its own name included. A
-    nightly build towards 2.8.0 beside 2.8.0 may be what that release itself asks for.
+    """Yield each package with its installed builds of different releases, including its own name.
+
+    A nightly build towards 2.8.0 beside 2.8.0 may be a requirement of that release itself.
     """
     builds: dict[str, list[NamedBuild]] = {}
     for build in named_builds(versions, short):
@@ -110,8 +113,9 @@ def _by_lower() -> dict[str, str]:
 
 
 def module_package(module: str) -> str:
-    """Return the package of a module: the known one, or the name of its top module. Messages are
-    matched without regard to case, so are modules.
+    """Return the package of a module: the known one, or the name of its top module.
+
+    Messages are matched case-insensitively, and so are modules.
     """
     parts = module.split(".")
     for length in range(len(parts), 0, -1):
@@ -122,8 +126,8 @@ def module_package(module: str) -> str:
 
 
 def is_own_name(name: str) -> bool:
-    """Return whether a module of that name may be of one's own, or is of Python's library, so that
-    the name alone tells of no package.
+    """Return whether a module of that name may be the user's or Python's own, so that the name
+    alone identifies no package.
     """
     module = name.replace("-", "_").lower()
     return (

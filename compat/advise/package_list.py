@@ -1,9 +1,8 @@
-"""The `advise` room's reading of package lists: what pip, uv, conda and poetry print or keep, as
-versions by name.
+"""Parses the package lists of pip, uv, conda and poetry into versions by name.
 
-Read are `pip freeze` and `uv pip freeze`, requirements files with or without hashes (pip-tools,
-poetry export), `pip list` and `uv pip list` as columns or JSON, `conda list`, and the lock files
-of poetry, uv and pipenv. What is not understood is kept as it stands, never guessed.
+Formats: `pip freeze` and `uv pip freeze`, requirements files with or without hashes (pip-tools,
+poetry export), `pip list` and `uv pip list` as columns or JSON, `conda list`, and the lock files of
+poetry, uv and pipenv. Lines that are not understood are reported unchanged, never guessed.
 """
 
 import re
@@ -37,7 +36,7 @@ _PYTHON = re.compile(
     r"|python(?: version)?(?::| is|==?| )\s{0,20})v?(3\.\d{1,2}(?:\.\d{1,2})?)\b",
     re.IGNORECASE | re.MULTILINE,
 )
-# A line that says how to install, or what a tool says around its list.
+# A line with installation instructions, or a tool's text around its list.
 _OPTION = re.compile(
     r"-{1,2}(?:i|index-url|extra-index-url|f|find-links|hash|no-binary"
     r"|only-binary|prefer-binary|pre|trusted-host|require-hashes|no-index)\b"
@@ -51,10 +50,10 @@ _KEY = re.compile(r'^(name|version) = "([^"\n]{1,120})"', re.MULTILINE)
 class PackageList(Value, frozen=True):
     """The packages of an environment or a list: versions by normalised name (PEP 503).
 
-    `ranges` are what a list asks for without an exact version, as it writes them.
-    `metadata` is what each installed package asks for, where it could be read; then the list is
-    `is_whole`: what it lacks is not there. `unread` are the first lines that were not understood,
-    `unread_count` is how many there are.
+    `ranges` are a list's requirements without an exact version, as written. `metadata` has each
+    installed package's requirements, where readable; then the list is `is_whole`: missing packages
+    are not installed. `unread` are the first lines that were not understood, `unread_count` is
+    their total.
     """
 
     versions: dict[str, Version]
@@ -67,8 +66,10 @@ class PackageList(Value, frozen=True):
 
 
 def read_list(text: str, python: Version | None = None) -> PackageList:
-    """Return the packages that a list names. `python` decides markers; without it the list's own
-    word is taken. Raises UsageError for a text that is too long for a list.
+    """Parse a list into its packages.
+
+    `python` decides markers; without it every marked line counts. Raises UsageError for a text that
+    is too long for a list.
     """
     if len(text) > MOST_CHARACTERS:
         raise UsageError.of(
@@ -99,8 +100,9 @@ def stated_python(text: str) -> Version | None:
 
 
 def listed_versions(text: str) -> dict[str, Version]:
-    """Return the versions that stand in lines of a list inside another text, such as a question
-    with a traceback: exact pins, and columns with two blanks between.
+    """Return the versions in list lines inside another text, such as a question with a traceback.
+
+    These are exact pins, and columns with two blanks between.
     """
     versions: dict[str, Version] = {}
     for line in text.splitlines():
@@ -146,7 +148,7 @@ def _joined(text: str) -> Iterator[str]:
 
 
 def _pair(line: str, python: Version | None) -> list[tuple[str, Version]] | None:
-    """The package of a line, none where a marker leaves it out; None for what is not understood."""
+    """The package of a line, empty where a marker excludes it; None for an unknown format."""
     line = re.sub(r"\s--hash=.*", "", line)
     if len(line) > _LONGEST_LINE:
         return None
@@ -161,7 +163,7 @@ def _pair(line: str, python: Version | None) -> list[tuple[str, Version]] | None
             exact = [c for c in clauses if c.operator in ("==", "===") and "*" not in c.version]
             version = version_of(exact[0].version) if len(clauses) == len(exact) == 1 else None
         return None if version is None else [(requirement.name, version)]
-    # Of more than three words with single blanks between nobody knows which are columns.
+    # With more than three words and single blanks between, the columns are unknown.
     is_prose = len(line.split()) > 3 and not _TWO_BLANKS.search(line)
     match = _CONDA.fullmatch(line) or (None if is_prose else _COLUMNS.fullmatch(line))
     version = None if match is None else version_of(match[2])
@@ -169,7 +171,7 @@ def _pair(line: str, python: Version | None) -> list[tuple[str, Version]] | None
 
 
 def _range(line: str, python: Version | None) -> tuple[str, str] | None:
-    """What a line asks for without an exact version; None where it is no such requirement."""
+    """A line's requirement without an exact version; None for other lines."""
     need = requirement_of(line) if len(line) <= _LONGEST_LINE else None
     if need is None or need.url or (need.marker is not None and not _holds(need.marker, python)):
         return None
@@ -177,7 +179,7 @@ def _range(line: str, python: Version | None) -> tuple[str, str] | None:
 
 
 def _holds(marker: Marker, python: Version | None) -> bool:
-    """Whether a marker admits the Python; where that is not known, every marker does."""
+    """Whether a marker admits the Python; where that is unknown, every marker does."""
     if python is None:
         return True
     return marker.evaluate(marker_values(python, "x86_64-manylinux_2_31"))

@@ -1,6 +1,4 @@
-"""The `advise` room's question: what a user has and needs, in words such as `python==3.10`, read
-against a matrix.
-"""
+"""A user's request for a matrix: the versions and capabilities in words such as `python==3.10`."""
 
 import difflib
 import re
@@ -19,8 +17,8 @@ from compat.errors import UsageError
 from compat.index.release import Catalogue
 from compat.value import Value
 
-# What counts first: fewest failures, the newest versions, the most days of runs, the fewest changed
-# pins, no changed pins at all, the oldest versions.
+# The first criterion: fewest failures, the newest versions, the most days of runs, the fewest
+# changed pins, no changed pins at all, the oldest versions.
 Goal = Literal["best", "newest", "stable", "closest", "published", "minimum"]
 GOALS: tuple[Goal, ...] = get_args(Goal)
 # More patches than any interpreter series has had.
@@ -28,7 +26,7 @@ _PATCHES = 60
 
 
 class Want(Value, frozen=True):
-    """What is asked of one axis."""
+    """The requirement on one axis."""
 
     axis: Axis
     specifier: SpecifierSet
@@ -39,14 +37,14 @@ class Want(Value, frozen=True):
 
     @property
     def bounds(self) -> tuple[Version, ...]:
-        """The versions that it names; what is no version, as `===` takes, is left out."""
+        """The versions that it names; texts that are no version, as `===` accepts, are omitted."""
         named = (_version(clause.version.removesuffix(".*")) for clause in self.specifier)
         return tuple(version for version in named if version is not None)
 
     @property
     def is_possible(self) -> bool:
-        """Whether a version could meet it: one that it names, the next in each of its numbers, or
-        one below them all.
+        """Whether a version could satisfy it: a named one, the next in each of its numbers, or one
+        below them all.
         """
         above = (
             Version(".".join(map(str, (*bound.release[:part], bound.release[part] + 1))))
@@ -65,8 +63,9 @@ class Want(Value, frozen=True):
 
 
 class Request(Value, frozen=True):
-    """What a user has (`wants`, at most one an axis, in axis order; `packages`, of those on no
-    axis), which capabilities are needed, and the goal.
+    """A user's versions, the required capabilities, and the goal.
+
+    `wants` has at most one an axis, in axis order; `packages` has those on no axis.
     """
 
     wants: tuple[Want, ...] = ()
@@ -83,10 +82,12 @@ def request_of(
     goal: Goal = "best",
     locked: Callable[[], Collection[str]] = tuple,
 ) -> Request:
-    """Return the request that the words make; an axis goes by its name, its short name or its
-    package's, with a version as in `python==3.10`, `python 3.10` or `python3.10`. `locked` returns
-    the packages of all locks. Raises UsageError for what is no requirement, and for an unknown
-    package or capability, with the nearest known one.
+    """Parse the words of a request.
+
+    An axis is named by its name, its short name or its package's, with a version as in
+    `python==3.10`, `python 3.10` or `python3.10`. `locked` returns the packages of all locks.
+    Raises UsageError for what is no requirement, and for an unknown package or capability, with the
+    nearest known one.
     """
     asked: dict[str, SpecifierSet] = {}
     beside: dict[str, SpecifierSet] = {}
@@ -125,10 +126,11 @@ def exactly(axis: Axis, version: Version) -> Want:
 
 
 def meets(specifier: SpecifierSet, at: Version, releases: Iterable[Version]) -> bool:
-    """Return whether a coordinate is what is asked; `releases` are those that it stands for, or the
-    one that is locked. A specifier with no more numbers than the coordinate speaks of the
-    coordinate, so that `==2.11`, `<=2.11` and `!=2.11` mean the series 2.11; one with more numbers
-    speaks of releases.
+    """Return whether a coordinate satisfies the specifier.
+
+    `releases` are those of the coordinate, or the locked one. A specifier with no more numbers than
+    the coordinate is about the coordinate, so that `==2.11`, `<=2.11` and `!=2.11` mean the series
+    2.11. One with more numbers is about releases.
     """
     coarse = [clause for clause in specifier if _numbers(clause) <= len(at.release)]
     fine = [clause for clause in specifier if _numbers(clause) > len(at.release)]
@@ -158,9 +160,7 @@ def unavailable(want: Want, catalogue: Catalogue) -> str:
 
 
 def releases_of(axis: Axis, at: Version, catalogue: Catalogue) -> tuple[Version, ...]:
-    """Return the releases that a coordinate stands for; of an interpreter, any patch that its
-    series may have.
-    """
+    """Return the releases of a coordinate; of an interpreter, any possible patch."""
     if isinstance(axis, InterpreterAxis):
         return patches(at)
     return tuple(member.version for member in catalogue.members(axis, at))
@@ -246,9 +246,7 @@ def _known(capabilities: Sequence[str]) -> str:
 
 
 def _numbers(specifier: Specifier) -> int:
-    """How many numbers a specifier's version has; what is no version, as `===` takes, has more than
-    any.
-    """
+    """How many numbers a specifier's version has; other text, as `===` accepts, has more."""
     version = _version(specifier.version.removesuffix(".*"))
     return 1_000 if version is None else len(version.release)
 

@@ -1,12 +1,11 @@
-"""The `advise` room's table: all that a page needs to answer requests by itself, as the command
-would.
+"""The table with which a page answers requests by itself, like the command.
 
-A request that names coordinates and capabilities is answered so: keep the rows whose `at` is as
-asked and whose `lacks` names no needed capability; for the goal `published` only those whose
-`changed` is 0. Of these take the first by (`tier`, where a capability was needed 1 if `outside` is
-not 0, and 0 if the goal is `closest`; `rank` of the goal). Where no row is left, the nearest is the
-first by (1 where `published` does not admit it; needs lacking; axes not as asked; coordinates off,
-all axes together; that order).
+Algorithm for a request of coordinates and capabilities: keep the rows whose `at` matches and whose
+`lacks` names no required capability; for the goal `published` only those whose `changed` is 0. Take
+the first by (`tier`, where a capability was required 1 if `outside` is not 0, and 0 if the goal is
+`closest`; `rank` of the goal). If no row is left, the nearest is the first by (1 where `published`
+does not admit it; missing capabilities; mismatched axes; coordinates off, all axes together; that
+order).
 """
 
 import datetime
@@ -20,9 +19,7 @@ from compat.value import Value
 
 
 class AdviceAxis(Value, frozen=True):
-    """An axis: its name and short name in ids, what people call it, and its coordinates, oldest
-    first.
-    """
+    """An axis: its name and short name in ids, its usual name, its coordinates, oldest first."""
 
     name: str
     short: str
@@ -31,7 +28,7 @@ class AdviceAxis(Value, frozen=True):
 
 
 class Rank(Value, frozen=True):
-    """The place of a row among all by each goal, 0 for the best."""
+    """The position of a row among all by each goal, 0 for the best."""
 
     best: int
     newest: int
@@ -44,16 +41,16 @@ class Rank(Value, frozen=True):
 class AdviceRow(Value, frozen=True):
     """A proven combination.
 
-    Numbers point into the table's lists: `at` into the coordinates of each axis, `fails`, `faults`
-    and `lacks` into `capabilities` (`lacks` has all that it was not seen to have), the others into
+    Numbers index the table's lists: `at` the coordinates of each axis, `fails`, `faults` and
+    `lacks` the `capabilities` (`lacks` has all that it was not seen to have), the others the
     `sentences`.
 
-    `words` says what the verdict is, as pages do; `score` how much works; `failing` what does not,
-    with its cause. `faults` are those of `fails` that fail by the combination, `changed` is how
-    many packages are not as published, and `outside` how many of these are axes whose version the
-    release's own requirements exclude. `tested` is how many runs count, `days` on how many days
-    they were. `stale` says why its evidence is old, `lifted` which requirements are not kept,
-    `published` what a plain install does; `uv` and `pip` are the lines that install it.
+    `words` is the verdict in the words of pages; `score` is how much works; `failing` is what
+    fails, with its cause. `faults` are those of `fails` that fail by the combination. `changed` is
+    the number of packages with changed requirements, and `outside` the number of these that are
+    axes whose version the release's own requirements exclude. `tested` counts the counting runs,
+    `days` their days. `stale` says why its evidence is old, `lifted` which requirements it
+    violates, `published` what a plain install does; `uv` and `pip` are the lines that install it.
     """
 
     id: str
@@ -83,8 +80,7 @@ class AdviceRow(Value, frozen=True):
 
 
 class AdviceTable(Value, frozen=True):
-    """The proven combinations of a matrix, the best first, with the lists that their numbers point
-    into.
+    """The proven combinations of a matrix, the best first, with the lists that they index.
 
     `refusals` has, for each coordinate of each axis, the sentence that says why another one is
     offered.
@@ -101,7 +97,7 @@ class AdviceTable(Value, frozen=True):
     rows: tuple[AdviceRow, ...]
 
 
-# What pages call a proven combination: its verdict, and each capability that fails.
+# What pages print of a proven combination: its verdict, and each failing capability.
 ProofWords = tuple[str, tuple[str, ...]]
 # The lines that install something, with uv and with pip.
 ShellLines = tuple[tuple[str, ...], tuple[str, ...]]

@@ -1,3 +1,1 @@
-"""Where cells run. In come jobs; workers of this machine run them; out goes what each came to, one
-at a time.
-"""
+"""Where cells run: workers of this machine or a cluster run jobs and return their results."""

@@ -1,4 +1,4 @@
-"""A batch of cells on this machine: locked where they have no lock, run, recorded one by one."""
+"""A batch of cells on this machine: locks missing locks, runs the cells, records one by one."""
 
 import datetime
 import threading
@@ -36,7 +36,7 @@ LockResult = Lock | Refusal | Infeasible
 
 
 class Machine(Protocol):
-    """What a batch needs of the machine that it runs on; `host` is its class, never its name."""
+    """What a batch needs of its machine; `host` is the machine's class, never its name."""
 
     @property
     def host(self) -> str: ...
@@ -46,7 +46,7 @@ class Machine(Protocol):
 
     @property
     def run_url(self) -> str:
-        """The address of the CI run that this is a part of; empty elsewhere."""
+        """The address of the CI run that this belongs to; empty elsewhere."""
 
     def clock(self) -> datetime.datetime: ...
 
@@ -56,27 +56,27 @@ class Machine(Protocol):
     def bench(self, job: Job, worker: str, keep: bool) -> Bench: ...
 
     def missing_interpreter(self, lock: Lock) -> Version | None:
-        """Return the series that the lock needs and this machine lacks; None when it is there."""
+        """Return the Python series that the lock needs, if this machine lacks it, else None."""
 
     def locker(self) -> Locker: ...
 
     def redacted(self, text: str) -> str:
-        """Return the text as it may be published from this machine."""
+        """Return the text with this machine's private details removed."""
 
     def fleet(
         self, benches: Callable[[int, Job], Bench], cancel: threading.Event, options: "RunOptions"
     ) -> Fleet:
-        """Return what runs the cells; `benches` is for workers of this machine."""
+        """Return the fleet for the cells; `benches` is for workers of this machine."""
 
 
 class BatchReporter(Reporter, Protocol):
-    """A Reporter that also hears of cells that never reach a worker."""
+    """A Reporter that also reports cells that never reach a worker."""
 
     def locking(self, cell: str) -> None:
-        """Called when the resolver is asked about a cell; `locked` follows."""
+        """Called before the resolver runs for a cell; `locked` follows."""
 
     def locked(self, cell: str) -> None:
-        """Called when the resolver has answered, whatever the answer; the cell is not running."""
+        """Called after the resolver, whatever its answer; the cell is not running."""
 
     def counted(self, cell: str, why: str) -> None:
         """Called when a cell ends without reaching a worker."""
@@ -85,8 +85,10 @@ class BatchReporter(Reporter, Protocol):
 
 
 class RunOptions(Value, frozen=True, kw_only=True):
-    """How a batch runs. With `is_search` a cancelled run is no record; of `wheels`, (sha256, path)
-    of a checkout's, a cell takes the one that its lock pins.
+    """How a batch runs.
+
+    With `is_search`, a cancelled run is not recorded. `wheels` are (sha256, path) of a checkout's;
+    a cell installs the one that its lock pins.
     """
 
     workers: int = 1
@@ -103,8 +105,10 @@ def _never(*_: object) -> NoReturn:
 
 
 class BatchSteps(Value, frozen=True, kw_only=True):
-    """What a batch does with each cell. `locking` asks the index, so only when needed; a batch of
-    locks needs `record` alone.
+    """What a batch does with each cell.
+
+    `locking` queries the index, so it is called only when needed; a batch of locks needs only
+    `record`.
     """
 
     record: Callable[[Job, Sequence[JudgedRun]], Record]
@@ -114,10 +118,12 @@ class BatchSteps(Value, frozen=True, kw_only=True):
 
 
 class BatchResult(Value, frozen=True, kw_only=True):
-    """The results of a batch. `unanswered` are cells whose run says nothing, by the machine's
-    fault, `unrun` counts those that no worker took or could store, `untried` says why one was not
-    run, `absent` are those of them whose Python is not here, and `set_aside` are files of others
-    that came into the store meanwhile.
+    """The results of a batch.
+
+    `unanswered` are cells whose run says nothing because the machine failed. `unrun` counts those
+    that no worker ran or could store; `untried` says why one did not run. `absent` are those of
+    them whose Python is not installed. `set_aside` are conflicting files that others stored
+    meanwhile.
     """
 
     outcomes: Mapping[str, str]
@@ -138,7 +144,7 @@ class BatchResult(Value, frozen=True, kw_only=True):
 
 
 class Batch:
-    """Cells that are run together, and what has become of them so far."""
+    """Cells that run together, and their results so far."""
 
     def __init__(
         self,
@@ -153,18 +159,18 @@ class Batch:
         self._options, self._cancel, self._reporter = options, cancel, reporter
         self._outcomes: dict[str, str] = {}
         self._records: list[Record] = []
-        # The workers add to it.
+        # The workers append to it.
         self._unanswered: list[str] = []
         self._untried: dict[str, str] = {}
         self._absent: set[str] = set()
         self._suite_faults: list[Failed] = []
 
     def run(self, cells: Sequence[str], locks: Mapping[str, Lock] | None = None) -> BatchResult:
-        """Run the cells; each record is stored as it comes. `locks` have names of no cells."""
+        """Run the cells; each record is stored as it arrives. `locks` have names of no cells."""
         self._workspace.store.sweep()
         # All locks are read before anything runs, so that a damaged one stops the command at once.
-        # One that asks what the declarations asked once is made again, like one that is not there;
-        # so is one whose import failed by a package that may move.
+        # A lock of outdated declarations is made again, like a missing one; so is one whose import
+        # failed because of a package that may move.
         own = {cell: lock for cell in cells if (lock := self._workspace.lock(cell)) is not None}
         for cell, lock in [*own.items()]:
             why = "its requirements changed"
@@ -200,7 +206,7 @@ class Batch:
 
     def _asks_as_declared(self, cell_id: str, lock: Lock) -> bool:
         workspace = self._workspace
-        # Without a kept catalogue, and of a cell that the plan rules out, it is taken as it is.
+        # Without a cached catalogue, a cell is run as declared; so is one that the plan rules out.
         if workspace.kept_catalogue is None:
             return True
         facts = workspace.facts_of(workspace.kept_catalogue)
@@ -209,7 +215,7 @@ class Batch:
         return isinstance(fate_of(facts, cell), Infeasible) or asks_as_declared(facts, cell, lock)
 
     def _blocked_import(self, cell_id: str) -> str:
-        """The package on no axis by which the import of a relaxed cell failed with its lock."""
+        """The package on no axis because of which a relaxed cell's import failed with its lock."""
         asked = asked_about(cell_id, self._workspace.context)
         if not asked:
             return ""
@@ -223,7 +229,7 @@ class Batch:
             if missing is None:
                 options = self._options
                 job = job_of(self._workspace, cell, lock, options.tier)
-                # The project's own tests are those of its checkout.
+                # The project's own tests come from its checkout.
                 newer = () if options.wheels else self._workspace.newer_tests(lock)
                 yield msgspec.structs.replace(
                     job, postponed=options.postponed, wheels=options.wheels, newer=newer
@@ -271,7 +277,7 @@ class Batch:
                 self._steps.keep_lock(cell, lock)
                 return lock
             case Infeasible(obstacle=obstacle):
-                # Nothing ran, so there is nothing to record: the plan says it each time.
+                # Nothing ran, so nothing is recorded: the plan reports it each time.
                 between = ", ".join(obstacle.between)
                 failed = Failed(stage="plan", cause=obstacle.kind, subject=between)
                 self._outcomes[cell] = str(failed)
@@ -292,7 +298,7 @@ class Batch:
         return self._machine.bench(job, f"{self._scratch.folder.name}/{worker}", is_kept)
 
     def _store(self, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
-        """Record a cell that ended, unless that says nothing about it, as a fault of its suite."""
+        """Record an ended cell, unless its result says nothing, such as a fault of its suite."""
         outcomes = [attempt.outcome for attempt in attempts]
         fault = next(filter(is_suite_fault, outcomes), None)
         if isinstance(fault, Failed):
@@ -341,7 +347,7 @@ def run_unrecorded(
     cancel: threading.Event,
     reporter: Reporter,
 ) -> JudgedRun | None:
-    """Run the suite's core, or all of it, with another lock; None where it cannot be run."""
+    """Run the suite's core, or all of it, with another lock; None where it cannot run."""
     scratch = Scratch(machine.cells(), keep=False)
     runs: list[JudgedRun] = []
 

@@ -1,8 +1,8 @@
-"""The cells of a checkout in a matrix: which are meant, how they are locked, their runs, and what
-they break beside a release.
+"""The cells of a checkout in a matrix: their selection, locks and runs, and the comparison with a
+release.
 
-The release's cells that have no result are run first, and what breaks in one place alone is run
-once more before it is called broken.
+The release's cells without a result run first. A failure in a single combination is run again
+before it counts as broken.
 """
 
 import datetime
@@ -68,8 +68,9 @@ FOLDER = "checkouts"
 
 
 class CheckoutChoice(Value, frozen=True, kw_only=True):
-    """The cells of a checkout that are meant: those that can run, and those that cannot; `beyond`
-    counts those that are too many to run unasked.
+    """The selected cells of a checkout: runnable ones, and others.
+
+    `beyond` counts those that are too many to run by default.
     """
 
     cells: tuple[Cell, ...]
@@ -78,15 +79,15 @@ class CheckoutChoice(Value, frozen=True, kw_only=True):
 
 
 class CheckoutCells:
-    """The cells of a matrix with a checkout in the place of the subject's releases, and what their
-    runs came to.
-    """
+    """The cells of a matrix with a checkout in place of the subject's releases; their results."""
 
     def __init__(
         self, workspace: Workspace, checkout: BuiltCheckout, moment: datetime.datetime, keep: bool
     ) -> None:
-        """Take the checkout, and the moment at which it counts as released; with `keep`, locks and
-        records are kept in the matrix's folder `checkouts/`, under the checkout's name.
+        """`moment` is when the checkout counts as released.
+
+        With `keep`, locks and records are stored in the matrix's folder `checkouts/`, under the
+        checkout's name.
         """
         catalogue = workspace.kept_or_asked
         self.workspace = workspace
@@ -105,12 +106,12 @@ class CheckoutCells:
         return shown_release(self._pin(wheel), wheel.published)
 
     def chosen(self, words: Sequence[str], quick: bool) -> CheckoutChoice:
-        """Return the cells that words name, the places of the quick cells, or what a plain install
-        of the checkout could give, and those of the variants: of many the quick ones, then the
-        variants, then those of the newest versions. A glob names cells of variants only where it
-        has a `+`.
+        """Return the cells that words name; or those of the quick cells, of a plain install of the
+        checkout, and of the variants.
 
-        Raises UsageError for words that name no cell, NothingToDo where there is none to run.
+        If there are many, the quick ones come first, then the variants, then the newest versions. A
+        glob matches cells of variants only where it has a `+`. Raises UsageError for words that
+        name no cell, NothingToDo where none can run.
         """
         every = {cell.id: cell for cell in checkout_cells(self.facts)}
         if quick:
@@ -168,8 +169,10 @@ class CheckoutCells:
         raise UsageError.of(f"the index has no release of {axis.package} to compare with")
 
     def counterpart(self, cell: Cell, against: Version) -> Cell:
-        """Return the cell of a release at the place of a checkout's cell; for the lowest versions
-        that the checkout declares, that of those that the release declares.
+        """Return the release's cell for a checkout's cell.
+
+        For the lowest versions that the checkout declares, it is that of the lowest that the
+        release declares.
         """
         matrix = self.workspace.matrix
         beside = released_cell(cell, matrix.subject, against)
@@ -190,8 +193,10 @@ class CheckoutCells:
         cancel: threading.Event,
         reporter: BatchReporter,
     ) -> BatchResult:
-        """Run cells of the checkout; each is locked like the release's cell that stands beside it,
-        where that has a lock which fits. An empty id stands for none.
+        """Run cells of the checkout.
+
+        Each uses the lock of the release's cell with which it is compared, where that fits. An
+        empty id means no such cell.
         """
         known = {cell: self.locks[cell] for cell in pairs if cell in self.locks}
         locking = partial(self._locking, pairs, machine)
@@ -232,7 +237,7 @@ class CheckoutCells:
         return Batch(self.workspace, machine, steps, options, cancel, reporter)
 
     def verdict(self, cell: Cell) -> Answer:
-        """Return what the runs of a cell of the checkout add up to, without regard to others."""
+        """Return the verdict of a checkout's cell by its own runs, ignoring other cells."""
         lock = self.locks.get(cell.id)
         return judge(
             cell,
@@ -258,12 +263,12 @@ class CheckoutCells:
         return facts_for(facts, cell).obstacle(cell)
 
     def is_due(self, cell: Cell) -> bool:
-        """Return whether a release's cell has no result of the whole suite that holds today."""
+        """Return whether a release's cell has no current result of the whole suite."""
         known = self.released_verdict(cell)
         return known.kind != "infeasible" and (known.stale or known.evidence != "tested")
 
     def difference(self, cell: Cell, beside: Cell) -> CellDifference:
-        """Return what the checkout makes of a place where a release's cell stands beside it."""
+        """Return the difference between the checkout's and the release's cell."""
         own, released = self.locks.get(cell.id), self.workspace.lock(beside.id)
         subject = self.workspace.matrix.subject_axis.normalised_name
         moved = () if own is None or released is None else moved_besides(released, own, subject)
@@ -336,7 +341,7 @@ def refuse_no_cells(choice: CheckoutChoice) -> None:
 
 
 def _release(checkout: BuiltCheckout, moment: datetime.datetime) -> Release:
-    """The checkout as a release of this moment; no index takes a local version."""
+    """The checkout as a release of this moment; no index accepts a local version."""
     artifacts = tuple(
         Artifact(
             filename=wheel.path.rpartition("/")[2],
@@ -369,9 +374,7 @@ RunPairs = Callable[[Mapping[str, str]], BatchResult]
 
 
 class Comparison(Value, frozen=True, kw_only=True):
-    """What became of each place, the batches that were run, and how many cells had a result kept
-    from before.
-    """
+    """The difference in each combination, the batches that ran, and the count of cached results."""
 
     differences: tuple[CellDifference, ...]
     batches: tuple[BatchResult, ...]
@@ -387,8 +390,9 @@ class Comparison(Value, frozen=True, kw_only=True):
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether a place has no answer that this machine can give: a Python that it lacks is no
-        fault, unless all are.
+        """Whether a combination lacks an answer that this machine could give.
+
+        A missing Python does not count, unless all are missing.
         """
         absent = {cell for batch in self.batches for cell in batch.absent}
         able = [d for d in self.differences if not absent.intersection((d.cell, d.against))]
@@ -402,9 +406,9 @@ def compared(
     run_released: RunReleased,
     run_pairs: RunPairs,
 ) -> Comparison:
-    """Return what became of the places that are meant.
+    """Return the differences in the selected combinations.
 
-    A place that the checkout cannot be installed in counts where the release can.
+    A combination in which only the release can be installed counts.
     """
     places = [(cell, cells.counterpart(cell, release)) for cell in choice.cells]
     for fate in choice.infeasible:
@@ -417,7 +421,7 @@ def compared(
     feasible = {cell.id for cell in choice.cells}
     pairs = {cell.id: beside.id for cell, beside in places if cell.id in feasible}
     batches.append(run_pairs(pairs))
-    # Another try finds no other Python, so what was not tried is not run again.
+    # Another try finds no other Python, so untried cells are not run again.
     untried = {cell: why for batch in batches for cell, why in batch.untried.items()}
     alone = _alone([cells.difference(cell, beside) for cell, beside in places])
     worth = alone.intersection(cells.locks).difference(untried)
@@ -440,8 +444,9 @@ def _with_reason(known: CellDifference, untried: Mapping[str, str]) -> CellDiffe
 
 
 def _alone(differences: Sequence[CellDifference]) -> set[str]:
-    """The cells of which one run more can tell a failure from chance: those without an answer, and
-    those that break as no other does.
+    """The cells to run once more, in case their failure is random.
+
+    These are cells without an answer, and those that fail as no other does.
     """
     counts = Counter(sign for known in differences for sign in _signs(known))
     return {

@@ -1,4 +1,4 @@
-"""Which cells `compat run` is about: those that were named, the quick ones, or the due ones."""
+"""Selects the cells of `compat run`: the named, the quick, or the due ones."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -27,13 +27,14 @@ from compat.site.wording import count
 from compat.value import Value
 from compat.workspace import Workspace
 
-# A first run of at most so many cells begins unasked. At five seconds a cell, which is usual for a
-# small library, that is about four minutes; thousands of cells would be days. Chosen on 2026-11-22.
+# A first run of at most this many cells starts without confirmation. At five seconds a cell, which
+# is usual for a small library, it takes about four minutes; thousands of cells would take days.
+# Chosen on 2026-11-22.
 MOST_UNASKED = 50
 
 
 class CellToRun(Value, frozen=True, kw_only=True):
-    """A cell to run, and why; `obstacle` is set where the plan rules out what an id named."""
+    """A cell to run, and why; `obstacle` is set where the plan rules out a named cell."""
 
     cell: str
     reason: str
@@ -41,7 +42,7 @@ class CellToRun(Value, frozen=True, kw_only=True):
 
 
 class CellsToRun(Value, frozen=True, kw_only=True):
-    """The cells to run; `is_fresh` says that there are none, as every due result is fresh."""
+    """The cells to run; `is_fresh` means that there are none because every due result is fresh."""
 
     cells: tuple[CellToRun, ...]
     infeasible: tuple[Infeasible, ...] = ()
@@ -56,8 +57,8 @@ def choose(
     tier: Tier = "full",
     has_python: Callable[[Version], bool] = lambda series: True,
 ) -> CellsToRun:
-    """Return the quick cells, or those that words name, or the due ones; for a first run only cells
-    of a Python that `has_python`. Raises UsageError and NothingToDo.
+    """Return the quick cells, the named, or the due ones; for a first run only those whose Python
+    `has_python`. Raises UsageError and NothingToDo.
     """
     if tier == "smoke":
         refuse_without_core(workspace.matrix)
@@ -109,7 +110,7 @@ def _quick(workspace: Workspace) -> CellsToRun:
 
 
 def _named(workspace: Workspace, words: Sequence[str]) -> CellsToRun:
-    """What an id names is tried in any case; of what a glob names, the cells that could work."""
+    """A named cell always runs; of the cells that a glob matches, only feasible ones run."""
     facts, cells = _cells(workspace, words)
     wanted, infeasible = _sifted(facts, cells, {*workspace.lock_digests, *words})
     if not wanted:
@@ -117,7 +118,7 @@ def _named(workspace: Workspace, words: Sequence[str]) -> CellsToRun:
         raise NothingToDo.of(f"no cell to run is left; {outside(infeasible)}", hint=hint)
     to_run = []
     for cell in wanted:
-        # Why a cell without a lock cannot be run.
+        # Why a cell without a lock cannot run.
         locked = cell.id in workspace.lock_digests
         fate = None if locked else fate_of(facts_for(facts, cell), cell)
         why = fate.obstacle.because if isinstance(fate, Infeasible) else ""
@@ -134,10 +135,10 @@ def not_planned(cells: Sequence[str], matrix: str) -> str:
 
 def _due(workspace: Workspace, tier: Tier) -> CellsToRun:
     today = agenda(workspace.snapshot)
-    # A run of the core is not due where one of the core is all that there is.
+    # A core run is not due where a core run is the only result.
     entries = [due for due in today.cells if tier == "full" or due.reason != "smoke-only"]
     infeasible = list(today.infeasible)
-    # Locks of cells whose ids the axes of the matrix cannot read any more.
+    # Locks of cells whose ids no longer fit the axes of the matrix.
     gone = [cell for cell in workspace.lock_digests if cell not in workspace.snapshot.by_id]
     if today.unplanned:
         late, ruled_out, lost = _newer_than_kept(workspace, today.unplanned)
@@ -160,7 +161,7 @@ def _due(workspace: Workspace, tier: Tier) -> CellsToRun:
 def _newer_than_kept(
     workspace: Workspace, unplanned: Sequence[Due]
 ) -> tuple[list[Due], list[Infeasible], list[str]]:
-    """Due cells that the kept catalogue lacks: runnable, infeasible, or gone by the index."""
+    """Due cells that the cached catalogue lacks: runnable, infeasible, or gone by the index."""
     if workspace.kept_catalogue is None:
         return [], [], [entry.cell for entry in unplanned]
     facts = workspace.feasibility
@@ -236,13 +237,13 @@ def _newest_of(cells: Sequence[Cell], matrix: Matrix) -> tuple[str, int]:
     parts = (
         newest.text if axis.name == matrix.subject else f"{axis.short}*" for axis in matrix.axes
     )
-    # A version ends with a digit and the name of a recipe does not: only fresh cells are named.
+    # A version ends with a digit and a recipe's name does not: the pattern names only fresh cells.
     ending = "" if matrix.axes[-1].name == matrix.subject else "[0-9]"
     return "-".join(parts) + ending, len(matching)
 
 
 def _cells(workspace: Workspace, patterns: Sequence[str]) -> tuple[Feasibility, tuple[Cell, ...]]:
-    """The cells that patterns name, by the kept catalogue; where that lacks one, by the index."""
+    """The cells that patterns match, by the cached catalogue; where it lacks one, by the index."""
     catalogue = workspace.kept_catalogue
     if catalogue is not None:
         try:
@@ -267,10 +268,10 @@ def _sifted(
     return tuple(wanted), tuple(infeasible)
 
 
-# Checking out, installing compat and interpreters, the canary, handing the records on: about three
-# minutes on a hosted runner, before the first cell and after the last.
+# Seconds for checking out, installing compat and interpreters, the canary, and uploading the
+# records: about three minutes on a hosted runner in total.
 OVERHEAD_SECONDS = 180.0
-# What a cell is planned with where none of the matrix ran yet: packing needs a number, and one that
+# Assumed seconds of a cell where none of the matrix ran yet: packing needs a number, and one that
 # is too large only leaves time over. The first runs of matrices/ took 5 to 150 seconds a cell
 # (November 2026).
 ASSUMED_SECONDS = 120.0
@@ -281,7 +282,7 @@ _TIME = re.compile(r"(?:(?P<hours>\d{1,3})h)?(?:(?P<minutes>\d{1,4})m)?")
 
 
 class PlanOptions(Value, frozen=True, kw_only=True):
-    """Cells that come `first`, the `only` ones, and the runners' `pythons`; empty means all."""
+    """Cells that run `first`, the `only` ones, and the runners' `pythons`; empty means all."""
 
     first: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
@@ -289,12 +290,11 @@ class PlanOptions(Value, frozen=True, kw_only=True):
 
 
 class RunPlan(Value, frozen=True, kw_only=True):
-    """What is due, what of it runs now, and in which run each of the others would come: None is
-    never.
+    """The due cells, those of them that run now, and the later run of each other; None is never.
 
-    `tiers` says how much of the suite each runs. `python_unavailable` are due cells whose Python no
-    runner has, `infeasible` those that the plan rules out, `unplanned` those that it does not have
-    any more. `is_guess` says that no cell of the matrix ran yet, so that the times are assumed.
+    `tiers` is how much of the suite each runs. `python_unavailable` are due cells whose Python no
+    runner has. `infeasible` are those that the plan rules out, `unplanned` those that it no longer
+    has. `is_guess` means that no cell of the matrix ran yet, so that the times are assumed.
     """
 
     due: dict[str, Due]
@@ -318,7 +318,7 @@ class RunPlan(Value, frozen=True, kw_only=True):
 
 
 def budget_of(text: str, shards: int) -> Budget:
-    """Return the budget of a text such as `90m` or `1h30m`, the time that each shard has."""
+    """Parse a budget such as `90m` or `1h30m`, the time that each shard has."""
     seconds = seconds_of(text)
     if seconds <= OVERHEAD_SECONDS:
         least = f"more than {OVERHEAD_SECONDS / 60:.0f}m, which a shard needs besides its cells"
@@ -327,14 +327,16 @@ def budget_of(text: str, shards: int) -> Budget:
 
 
 def seconds_of(text: str) -> int:
-    """Return the seconds of a text such as `90m` or `1h30m`; 0 for any other."""
+    """Parse `90m` or `1h30m` into seconds; 0 for any other text."""
     match = _TIME.fullmatch(text.strip())
     return 0 if match is None else 3600 * int(match["hours"] or 0) + 60 * int(match["minutes"] or 0)
 
 
 def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:
-    """Return what to run within the budget: due cells, and beside them never-run cells with a lock,
-    of which only the suite's core runs. NothingToDo where nothing is known of the matrix.
+    """Return the cells to run within the budget.
+
+    These are due cells, and never-run cells with a lock, of which only the suite's core runs.
+    NothingToDo where nothing is known of the matrix.
     """
     matrix, snapshot = workspace.matrix, workspace.snapshot
     facts = workspace.facts_of(workspace.kept_or_asked)
@@ -349,8 +351,8 @@ def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunP
         return not options.pythons or str(python) in options.pythons
 
     entries = [entry for entry in today.cells if not only or entry.cell in only]
-    # What is named and does not stand in the plan is a cell that the matrix could be extended by;
-    # where the runners lack its Python, the proposal says more than a plan could.
+    # A named cell outside the plan is a proposed extension of the matrix; where the runners lack
+    # its Python, the proposal is more useful than a plan.
     beyond = [entry for entry in today.unplanned if entry.cell in (*only, *first)]
     entries += [entry for entry in beyond if is_at_hand(parse_cell(entry.cell, matrix))]
     full = {entry.cell for entry in entries}
@@ -388,7 +390,7 @@ def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunP
 
 
 def _core_in_time(workspace: Workspace, budget: Budget, cells: Iterable[Cell]) -> list[Due]:
-    """As many of the cells as all shards have time for, each with the suite's core alone."""
+    """As many of the cells as fit in the time of all shards, each with only the suite's core."""
     chosen, room = [], budget.room * budget.most
     for cell in cells:
         room -= workspace.durations["smoke"].of(cell) or ASSUMED_CORE_SECONDS

@@ -1,9 +1,8 @@
-"""The Dask engine, which the extra `fleet` installs: a scheduler, its workers, and a run that uses
-them. Each cell is recorded once, whatever workers or schedulers are lost.
+"""The Dask engine of the extra `fleet`: a scheduler, its workers, and a run that uses them.
 
-Whoever reaches a scheduler can run code in it and in its workers, so nobody listens or dials
-without certificates. A run has the store and the tokens. It therefore unpickles nothing: orders and
-messages are JSON.
+Each cell is recorded once, whatever workers or schedulers are lost. Anyone who reaches a scheduler
+can run code in it and in its workers, so all connections require certificates. A run has the store
+and the tokens. It therefore unpickles nothing: orders and messages are JSON.
 """
 
 from __future__ import annotations
@@ -52,24 +51,24 @@ _SCHEME = "dask://"
 _CERTIFICATES = ("ca.pem", "cert.pem", "key.pem")
 # The certificates that distributed makes are valid for a year.
 _CERTIFICATE_SECONDS = 300 * 86400
-# A scheduler in the same network answers in milliseconds. A busy one may take its time, and to take
-# it for lost would stop the cells that run.
+# A scheduler in the same network answers in milliseconds. A busy one may be slow, and treating it
+# as lost would stop the running cells.
 _CONNECT_SECONDS = 20
 _ANSWER_SECONDS = 60
-# How long one attempt to join a cluster takes, and the pause before the next.
+# Seconds of one attempt to join a cluster, and the pause before the next.
 _JOIN_SECONDS = 10.0
 _PAUSE_SECONDS = 1.0
-# The states of a task from which there is no way back to the result that was asked for.
+# States of a task after which its result cannot arrive any more.
 _DROPPED = frozenset(("cancelled", "released", "forgotten"))
-# What Dask itself pickles for a client: the type of a result (None), and why a task was given up.
+# What Dask itself pickles for a client: the type of a result (None), and why a task failed.
 _OF_DASK = frozenset((("builtins", "type"), ("distributed.scheduler", "KilledWorker")))
 
-# Its warnings repeat in many lines what compat reports in one.
+# Dask's warnings repeat in many lines what compat reports in one.
 logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
 
 
 class ClusterAddress(Value, frozen=True, kw_only=True):
-    """Where a scheduler listens, and the folder of the certificates with which to speak to it."""
+    """Where a scheduler listens, and the folder of the certificates for it."""
 
     host: str
     port: int
@@ -94,11 +93,11 @@ class ClusterAddress(Value, frozen=True, kw_only=True):
 
 
 def cluster_address(text: str, tls: Path | None, own: Path) -> ClusterAddress:
-    """Return the address of a text such as `dask://10.0.0.5:8786`.
+    """Parse an address such as `dask://10.0.0.5:8786`.
 
-    `tls` names the certificates; None stands for the user's `own`, which serve on the loopback
-    only. Raises UsageError for another text, and for certificates that are missing or that other
-    users can read.
+    `tls` names the certificates; None means the user's `own`, which serve only on the loopback.
+    Raises UsageError for another text, and for certificates that are missing or readable by other
+    users.
     """
     host, _, port = text.removeprefix(_SCHEME).rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
@@ -127,7 +126,7 @@ def cluster_address(text: str, tls: Path | None, own: Path) -> ClusterAddress:
 
 
 def make_certificates(own: Path, now: float) -> None:
-    """Make the user's own certificates, unless they are valid for two months more."""
+    """Make the user's own certificates, unless they are valid for two more months."""
     if own.is_dir() and now - own.stat().st_mtime < _CERTIFICATE_SECONDS:
         return
     security = Security.temporary()
@@ -138,7 +137,7 @@ def make_certificates(own: Path, now: float) -> None:
         (draft / name).touch(0o600)
         (draft / name).write_text(text)
     remove_tree(own)
-    # Another process of this user may have been quicker; its certificates are as good.
+    # Another process of this user may have been faster; its certificates are as good.
     with contextlib.suppress(OSError):
         draft.rename(own)
 
@@ -155,14 +154,15 @@ class ClusterLost(CompatError):
 
 
 class ClusterHostile(ClusterLost):
-    """Somebody who can reach the scheduler sent this run something that no worker sends."""
+    """Someone who can reach the scheduler sent this run something that no worker sends."""
 
     code = "cluster-hostile"
 
 
 class CellOrder(StrictValue, frozen=True, kw_only=True):
-    """A cell to run, with all that a worker needs besides its folders: the suite's files by path,
-    and whether all its indexes count as one (`merged`).
+    """A cell to run, with all that a worker needs besides its folders.
+
+    This includes the suite's files by path, and whether all its indexes rank equally (`merged`).
     """
 
     topic: str
@@ -173,8 +173,10 @@ class CellOrder(StrictValue, frozen=True, kw_only=True):
 
 
 class WorkerMessage(StrictValue, frozen=True, kw_only=True):
-    """What a worker reports, `began` first. `faulted` is a fault of compat itself; with `stopped`
-    it takes no more cells, with `returned` it did not run the cell.
+    """A worker's report, `began` first.
+
+    `faulted` is an error of compat itself. With `stopped` the worker takes no more cells, with
+    `returned` it did not run the cell.
     """
 
     kind: Literal["began", "entered", "ended", "faulted", "stopped", "returned"]
@@ -188,12 +190,12 @@ class WorkerMessage(StrictValue, frozen=True, kw_only=True):
 
 
 def packed(value: CellOrder | WorkerMessage) -> bytes:
-    """Return a value as it travels: compressed JSON, so that reading it runs no code."""
+    """Encode a value as compressed JSON, so that reading it runs no code."""
     return zlib.compress(encode(value), 1)
 
 
 def unpacked(data: object, kind: type[T]) -> T | None:
-    """Return the value; None for anything else: whoever reaches the scheduler can send it."""
+    """Return the value; None for anything else: anyone who reaches the scheduler can send it."""
     if not isinstance(data, bytes):
         return None
     unpacking = zlib.decompressobj()
@@ -207,7 +209,7 @@ def unpacked(data: object, kind: type[T]) -> T | None:
 
 
 def resources_for(job: Job) -> dict[str, float]:
-    """Return what a worker must have for the job, as Dask resources (memory and disk in MiB)."""
+    """Return the Dask resources that the job requires of a worker (memory and disk in MiB)."""
     return {
         "cell": 1,
         python_resource(job.lock.inputs.python): 1,
@@ -241,11 +243,11 @@ def lacking(needs: dict[str, float], offered: dict[str, float]) -> tuple[str, ..
 
 
 class _NoObjects:
-    """Keeps this process from unpickling any object while it is connected.
+    """Stops this process from unpickling any object while it is connected.
 
     An allow-list of Dask's serializers is not enough: `distributed.protocol.loads` unpickles some
-    parts of a message whatever it is told (2026.8). Python reports each name that a pickle asks for
-    before it looks it up, so refusing it there holds for every way in.
+    parts of a message whatever its settings (2026.8). Python audits each name that a pickle looks
+    up beforehand, so rejecting it there covers every entry.
     """
 
     def __init__(self) -> None:
@@ -267,10 +269,10 @@ _guard = cache(_NoObjects)
 class Cluster:
     """A connection to the scheduler.
 
-    Once it is lost, `offers` and `submit` raise ClusterLost. Once anything came through it that no
-    worker sends, every call raises ClusterHostile. Results arrive as events over the worker's own
-    connection: for `Future.result` the scheduler would dial the worker, which a firewall may forbid
-    (seen with Dask 2026.8).
+    Once it is lost, `offers` and `submit` raise ClusterLost. After a message that no worker sends,
+    every call raises ClusterHostile. Results arrive as events over the worker's own connection:
+    `Future.result` would make the scheduler dial the worker, which a firewall may block (seen with
+    Dask 2026.8).
     """
 
     def __init__(self, address: ClusterAddress, topic: str) -> None:
@@ -306,7 +308,7 @@ class Cluster:
 
     def offers(self) -> dict[str, dict[str, float]]:
         self._check()
-        # Dask dials again by itself (2026.8), but then nobody listens to what workers say.
+        # Dask reconnects by itself (2026.8), but then nobody receives the workers' messages.
         is_same = self._client.scheduler_comm is self._connection
         if self._client.status != "running" or not is_same:
             raise ClusterLost.of("the connection to the scheduler was lost")
@@ -326,10 +328,10 @@ class Cluster:
             )
 
     def state(self, future: Any) -> str:
-        """Return `pending` or `finished`; of a future that is lost, why."""
+        """Return `pending` or `finished`; for a lost future, the reason."""
         if (status := str(future.status)) in ("pending", "finished"):
             return status
-        # The exception of a task is a pickle, so nobody asks for it.
+        # The exception of a task is a pickle, so it is never requested.
         return "Dask gave it up" if status == "error" else "the scheduler has forgotten it"
 
     def drop(self, future: Any) -> None:
@@ -337,7 +339,7 @@ class Cluster:
             future.release()
 
     def close(self) -> None:
-        # Where this fails, objects stay refused.
+        # Where this fails, objects stay blocked.
         with contextlib.suppress(Exception):
             self._client.close(timeout=_CONNECT_SECONDS)
             self._guard.connections -= 1
@@ -345,28 +347,28 @@ class Cluster:
 
 @contextlib.contextmanager
 def _losses() -> Iterator[None]:
-    """Turn what Dask raises when a scheduler is gone into ClusterLost."""
+    """Convert what Dask raises when a scheduler is gone into ClusterLost."""
     try:
         yield
     except Exception as fault:
         raise ClusterLost.of(f"the scheduler does not answer ({type(fault).__name__})") from fault
 
 
-# A cell that took so many workers with it is not tried on another.
+# A cell that crashed this many workers is not tried on another.
 MOST_STARTS = 3
-# How long a run waits for a scheduler that is gone, or for a worker that a cell needs.
+# Seconds that a run waits for a lost scheduler, or for a worker that a cell needs.
 PATIENCE_SECONDS = 120.0
 _LOOK_SECONDS = 1.0
 _MESSAGE_SECONDS = 0.2
-# A task whose message has not come so long after its end: the message was lost.
+# A task whose message is missing this long after its end: the message was lost.
 _LATE_SECONDS = 10.0
-# What cells need to stop: their own grace, and the way of the message.
+# Seconds that cells need to stop: their own grace, and the message's travel.
 _CANCEL_SECONDS = 30.0
 
 
 @dataclass
 class _Hand:
-    """A worker that takes cells, and the one that it has; `finished` is when Dask called it so."""
+    """A worker that takes cells, and its current one; `finished` is when Dask reported its end."""
 
     address: str
     number: int
@@ -414,7 +416,7 @@ class Remote:
         self._suite_of = cache(_suite_of)
         self._keep: Keep
         self._reporter: Reporter
-        # A worker that was lost is not among them.
+        # A lost worker is not among them.
         self.stopped: dict[int, str] = {}
         self.is_spent = False
         self.places: set[str] = set()
@@ -429,7 +431,7 @@ class Remote:
         return any(python_resource(version) in hand.offer for hand in self._hands.values())
 
     def obstacle(self, job: Job) -> tuple[str, ...]:
-        """Return what no worker has of all that a job needs; empty when one has it all."""
+        """Return what the job needs and no worker has; empty when one worker has it all."""
         needs = resources_for(job)
         missing = [lacking(needs, hand.offer) for hand in self._hands.values()]
         return min(missing, key=len, default=tuple(needs))
@@ -468,7 +470,7 @@ class Remote:
                 self._submit()
                 self._hear(self._cluster.message(_MESSAGE_SECONDS))
             except ClusterHostile as fault:
-                # Nothing that was held back of the workers is recorded.
+                # Results that were held back of the workers are not recorded.
                 for hand in self._hands.values():
                     self.stopped[hand.number] = str(fault)
                     self._reporter.stopped(hand.number, str(fault))
@@ -488,7 +490,7 @@ class Remote:
             self._release(hand.breaker.held(), hand)
 
     def _is_done(self) -> bool:
-        # Asked before the queue: what came just before the end is still seen.
+        # Read before the queue, so that messages just before the end are still seen.
         is_closed = self._closed.is_set()
         is_idle = all(hand.job is None for hand in self._hands.values())
         return is_closed and not self._waiting and is_idle
@@ -534,7 +536,7 @@ class Remote:
         self._drop_unfit(now)
 
     def _drop_unfit(self, now: float) -> None:
-        """Give up cells for which there was no worker for too long: all that need that Python."""
+        """Give up cells that had no worker for too long: all that need that Python."""
         by_python = {python_resource(job.lock.inputs.python): job for job in tuple(self._waiting)}
         for series, example in by_python.items():
             missing = self.obstacle(example)
@@ -575,7 +577,7 @@ class Remote:
         self._again(hand, why)
 
     def _reconnected(self, why: str) -> bool:
-        """Connect again and have everything run that has no result; return whether it went."""
+        """Reconnect and resubmit everything without a result; return whether it succeeded."""
         hands, self._hands = self._hands, {}
         for hand in hands.values():
             self._reporter.stopped(hand.number, f"{why}; dialling the scheduler again")
@@ -604,7 +606,7 @@ class Remote:
             self._part_with(hand, message.why)
             return
         job = hand.job
-        # Of a cell that another worker has by now, nothing counts.
+        # Messages about a cell that another worker has by now do not count.
         if job is None or job.cell != message.cell:
             return
         match message.kind:
@@ -644,7 +646,7 @@ class Remote:
 
 
 async def serve_scheduler(address: ClusterAddress, ready: Callable[[int], None]) -> None:
-    """Schedule until a signal; `ready` gets the port once bound. OSError when it is taken."""
+    """Schedule until a signal; `ready` gets the bound port. Raises OSError when it is in use."""
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -659,8 +661,10 @@ async def serve_scheduler(address: ClusterAddress, ready: Callable[[int], None])
 
 @dataclass(frozen=True)
 class WorkerMachine:
-    """What a worker needs of its machine. `places` tell it from others, `scratch` is the folder of
-    this process; `bench`, told True, counts all indexes as one.
+    """What a worker needs of its machine.
+
+    `places` identify it, and `scratch` is the folder of this process; `bench`, called with True,
+    ranks all indexes equally.
     """
 
     places: tuple[str, ...]
@@ -671,7 +675,7 @@ class WorkerMachine:
 
 
 class CellHost(WorkerPlugin):
-    """Runs orders on this machine, one at a time, whatever connection they came over."""
+    """Runs orders on this machine, one at a time, whatever connection they arrived over."""
 
     name = HOST
 
@@ -695,12 +699,12 @@ class CellHost(WorkerPlugin):
             self._worker.loop.add_callback(self._worker.close, executor_wait=False, reason=self.why)
 
     def transition(self, key: str, start: str, finish: str, **_: object) -> None:
-        """Stop the cell of a task that nobody wants any more."""
+        """Stop the cell of a task that was cancelled."""
         if start == "executing" and finish in _DROPPED and key in self._cancels:
             self._cancels[key].set()
 
     def teardown(self, worker: Any) -> None:
-        """Stop what runs: its connection is gone, so somebody else is asked for it."""
+        """Stop the running cell: its connection is gone, so another worker gets it."""
         for cancel in tuple(self._cancels.values()):
             cancel.set()
 
@@ -714,7 +718,7 @@ class CellHost(WorkerPlugin):
                     return
                 send(message(kind="began"))
                 if why := self._run(order, cancel, lambda **more: send(message(**more))):
-                    # A canary that was cancelled says nothing about the worker.
+                    # A cancelled canary says nothing about the worker.
                     if not cancel.is_set():
                         self._station_for(order).distrust()
                         self.why = why
@@ -748,7 +752,7 @@ class CellHost(WorkerPlugin):
             self._topic, self._breaker = order.topic, Breaker()
             self._station = Station(
                 lambda job: self._machine.bench(job, order.merged),
-                # Workers of a machine start at the same moment and leave evidence by this name.
+                # Workers of a machine start at the same moment and leave evidence under this name.
                 lambda job: msgspec.structs.replace(
                     canary(folder, job.lock.inputs.python, job.lock.inputs.platform),
                     cell=f"canary-{folder.parent.name}",
@@ -770,7 +774,7 @@ class CellHost(WorkerPlugin):
             for path, content in order.suite.items():
                 write(draft / path, content)
             folder.parent.mkdir(parents=True, exist_ok=True)
-            # Another worker of this machine may have been quicker.
+            # Another worker of this machine may have been faster.
             with contextlib.suppress(OSError):
                 draft.rename(folder)
         return msgspec.structs.replace(order.job, suite_folder=str(folder))
@@ -800,7 +804,7 @@ async def serve_cells(
     patience: float,
     tell: Callable[[str], None],
 ) -> str:
-    """Serve a cluster until the host stops, dialling a lost scheduler; return why."""
+    """Serve a cluster until the host stops, redialling a lost scheduler; return the reason."""
     gone_since = time.monotonic()
     while not host.why:
         try:

@@ -1,6 +1,7 @@
-"""A budget of time, spent where an answer is worth most: locks beside running cells. Results that
-are due are renewed first; then comes the probe that is expected to answer most cells a second. A
-tenth of the time verifies a random sample of what was inferred.
+"""Spends a time budget where answers are worth most, and locks while cells run.
+
+Due results are renewed first. Then the probe with the most expected answers a second comes next. A
+tenth of the time verifies a random sample of the inferred results.
 """
 
 import threading
@@ -23,14 +24,14 @@ from compat.run.outcome import Failed, Outcome, is_spurious, lacks_instruction
 from compat.search.exploration import Exploration, ExploreProbe, ProbeKind, RunReach
 from compat.value import Value
 
-# So many probes in a row without an answer are the index's or the machine's doing, not the cells'.
+# This many probes in a row without an answer are a fault of the index or the machine.
 MOST_WITHOUT_ANSWER = 5
-# How often the loop looks at the clock and at the order to stop.
+# Seconds between looks at the clock and at the order to stop.
 _LOOK_SECONDS = 1.0
-# What a probe is expected to take before one of its kind came: a lock of a large tree took 2 to 8
+# Expected seconds of a probe before the first of its kind: a lock of a large tree took 2 to 8
 # seconds, a cell of a small library 5 to 20 (November 2026).
 _FIRST_SECONDS: dict[ProbeKind, float] = {"lock": 6.0, "smoke": 30.0, "suite": 120.0}
-# The share of the time that verifies what was inferred. Where nothing else is left, all of it does.
+# The share of the time that verifies inferred results. When no other work is left, all of it does.
 _AUDIT_SHARE = 0.1
 
 
@@ -42,8 +43,10 @@ class LockAnswer(Value, frozen=True):
 
 
 class ExploreSteps(Value, frozen=True, kw_only=True):
-    """What exploring asks of others: `inferred` returns what follows from all answers so far, `run`
-    a verdict, or None without a result.
+    """The callbacks of exploring.
+
+    `inferred` returns what follows from all answers so far, `run` a verdict, or None without a
+    result.
     """
 
     ask: Callable[[Cell], LockAnswer]
@@ -54,7 +57,7 @@ class ExploreSteps(Value, frozen=True, kw_only=True):
 
 
 class ExploreLimits(Value, frozen=True, kw_only=True):
-    """How long, how many resolver questions at once, how many cells at once (0 runs none)."""
+    """The time budget, how many resolver calls at once, how many cells at once (0 runs none)."""
 
     seconds: float
     lockers: int = 2
@@ -80,7 +83,7 @@ class ExploreTotals(Value, frozen=True, kw_only=True):
 
 @dataclass
 class _Begun:
-    """A probe in the hands of a thread, since a moment of the clock."""
+    """A probe in a thread, with the moment of its start."""
 
     probe: ExploreProbe
     since: float
@@ -104,9 +107,9 @@ class Explorer:
         lessons: Iterable[Cell] = (),
         only: Callable[[Cell], bool] = lambda cell: True,
     ) -> None:
-        """Take what is known, what is asked of others, and the order to stop. `inferred` are the
-        answers to verify, in the order of chance, `lessons` refused cells whose reason is not known
-        yet; `only` says which cells are meant.
+        """`inferred` are the answers to verify, in random order.
+
+        `lessons` are cells with a resolution failure whose reason is unknown; `only` selects cells.
         """
         self._steps = steps
         self._limits = limits
@@ -132,7 +135,7 @@ class Explorer:
             self._exploration.known(cell, is_refused=False)
         for cell in _refused(snapshot):
             self._exploration.known(cell, is_refused=True)
-        # What is due is known already; what has no answer at all is explored.
+        # Due results are known already; only cells without any answer are explored.
         self._due = deque(cell for cell in due_cells(snapshot, left) if only(cell))
         self._lessons = deque(cell for cell in lessons if only(cell))
         self._waiting = deque(inferred)
@@ -201,7 +204,7 @@ class Explorer:
         return self._exploration.next_run(left)
 
     def _is_audit_due(self, left: float) -> bool:
-        """Whether the next inferred answer is verified now. None is passed over: a fair sample."""
+        """Whether to verify the next inferred answer now. None is skipped, for a fair sample."""
         if not self._waiting:
             return False
         kind: ProbeKind = "lock" if is_lock_enough(self._waiting[0]) else "suite"
@@ -215,7 +218,7 @@ class Explorer:
         self._audited[entry.cell.id] = None
         kind: ProbeKind = "lock" if is_lock_enough(entry) else "suite"
         begun = _Begun(ExploreProbe(entry.cell, kind), self._clock(), entry)
-        # It weighs before it ends, so that no second one begins beside it.
+        # It counts before it ends, so that no second one begins beside it.
         self._audit_seconds += self._expected(entry.cell, kind)
         self._pending[pool.submit(self._steps.audit, entry)] = begun
 
@@ -292,7 +295,7 @@ class Explorer:
 
 
 class OpenWork(Value, frozen=True, kw_only=True):
-    """Cells still to try, newest first: unlocked, locked, or with only the suite's core run."""
+    """Cells still to try, newest first: unlocked, locked, or with only a core run."""
 
     unlocked: tuple[Cell, ...]
     locked: tuple[Cell, ...]
@@ -352,8 +355,10 @@ def is_lock_enough(entry: Answer) -> bool:
 
 
 def is_unasked(snapshot: Snapshot, entry: Answer) -> bool:
-    """Return whether to ask a resolver about an open cell: where none was asked, or one refused it
-    on an earlier day by a package that may move.
+    """Return whether to resolve an open cell.
+
+    True if never resolved, or if an earlier day's resolution failed because of a package that may
+    move.
     """
     answer = snapshot.plain.get(entry.cell.id)
     if answer is not None and entry.blocked_by:

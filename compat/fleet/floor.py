@@ -1,7 +1,7 @@
-"""Which version is the lowest that works: of an axis of a matrix, or of each direct dependency of a
-project that has none.
+"""Finds the lowest version that works: of an axis of a matrix, or of each direct dependency of a
+project that has no matrix.
 
-In a matrix what is known is not run again; what is tried is run and recorded like every other cell.
+In a matrix known results are not run again; new ones are recorded like every other cell.
 """
 
 import re
@@ -42,8 +42,8 @@ End = Literal["lowest", "highest"]
 class FloorQuestion(Value, frozen=True, kw_only=True):
     """On which axis, with which versions on the others, by which recipe, at which end.
 
-    With `needs`, capabilities, a cell works when all of them do; else when everything does that the
-    release can do.
+    With `needs` (capabilities), a cell works when all of them pass; else when everything passes
+    that the release supports.
     """
 
     axis: str
@@ -54,10 +54,10 @@ class FloorQuestion(Value, frozen=True, kw_only=True):
 
 
 class FloorAnswer(Value, frozen=True, kw_only=True):
-    """The cells in the order of the search, with the position and reason of each that was tried.
+    """The cells in the order of the search, with the position and reason of each tested one.
 
-    Positions of `boundary` are those of `cells`; the first is the version that is least likely to
-    work, the oldest where the lowest is asked for. `because` says of a cell what it came to.
+    Positions of `boundary` index `cells`; the first is the version least likely to work, which is
+    the oldest in a search for the lowest. `because` has a cell's result.
     """
 
     cells: tuple[Cell, ...]
@@ -67,7 +67,7 @@ class FloorAnswer(Value, frozen=True, kw_only=True):
 
 
 def floor_cells(workspace: Workspace, question: FloorQuestion) -> tuple[Cell, ...]:
-    """Return the cells that a question is about, that which is least likely to work first.
+    """Return the cells of a question, the least likely to work first.
 
     Raises UsageError for an axis or a version that the matrix does not have.
     """
@@ -101,10 +101,10 @@ def boundary_of(
     tell: Callable[[str], None],
     is_stopped: Callable[[], bool],
 ) -> FloorAnswer:
-    """Return where support begins: ask the records first, then run cells until it is certain.
+    """Return where support begins: by the records first, then by runs until it is certain.
 
-    `run_cell` runs one cell and returns its outcome by cell id, nothing where none came. `tell`
-    hears the budget, and that it was raised.
+    `run_cell` runs one cell and returns outcomes by cell id, empty without a result. `tell` gets
+    the budget, and each increase.
     """
     cells = floor_cells(workspace, question)
     search = BoundarySearch(len(cells))
@@ -159,7 +159,7 @@ def _coordinate(axis: Axis, version: Version, coordinates: tuple[Coordinate, ...
 
 
 def _known(workspace: Workspace, cell: Cell, question: FloorQuestion) -> tuple[Probe, str] | None:
-    """What is known of a cell without running it; None where it has to be run."""
+    """The known result of a cell without a run; None where it has to run."""
     fate = fate_of(workspace.feasibility, cell)
     if isinstance(fate, Infeasible):
         return "untestable", fate.obstacle.because
@@ -167,7 +167,7 @@ def _known(workspace: Workspace, cell: Cell, question: FloorQuestion) -> tuple[P
     if verdict.evidence != "tested" or verdict.stale:
         return None
     if verdict.kind == "flaky":
-        # A series of runs is begun anew: which of them worked is not told here.
+        # A series of runs starts again, because the record does not say which of them passed.
         return None
     return _judged(verdict, question)
 
@@ -203,24 +203,24 @@ def _tried(
 
 
 def refuse_nothing(answer: FloorAnswer) -> None:
-    """Raise NothingToDo where no cell of the question could be tried at all."""
+    """Raise NothingToDo where no cell of the question could be tried."""
     if answer.boundary.works is None and answer.boundary.fails is None:
         reason = next(iter(answer.because.values()), "the axis has no version")
         raise NothingToDo.of(f"no cell of the question could be tried: {reason}", hint="")
 
 
-# `works`: the tests pass with the declared minimum. `false`: they do not. `untested`: it cannot be
+# `works`: the tests pass with the declared minimum. `false`: they fail. `untested`: it cannot be
 # installed here. `open`: the search was stopped. `unbounded`: none is declared. `elsewhere`: the
-# dependency is not asked for here.
+# dependency is not required here.
 MinimumState = Literal["works", "false", "untested", "open", "unbounded", "elsewhere"]
 
 
 class Minimum(Value, frozen=True, kw_only=True):
-    """What is known of the minimum that a project declares of a direct dependency.
+    """The result for the minimum that a project declares of a direct dependency.
 
-    `works` is the lowest version that its tests passed with, `fails` the nearest below it that they
-    failed with; `because` says how, or why the declared one was not tested. `known` are the
-    versions that the search chose from.
+    `works` is the lowest version with which its tests passed, `fails` the nearest failing one below
+    it. `because` says how, or why the declared one was not tested. `known` are the versions of the
+    search.
     """
 
     package: str
@@ -234,10 +234,10 @@ class Minimum(Value, frozen=True, kw_only=True):
 
 
 class Minimums(Value, frozen=True, kw_only=True):
-    """The minimum of each direct dependency, and the lock in which all that work stand together.
+    """The minimum of each direct dependency, and the lock that combines all that work.
 
-    `passing` counts the tests that pass with the newest versions; those of `failing` do not, so
-    they say nothing of minimums.
+    `passing` counts the tests that pass with the newest versions; those of `failing` fail, so they
+    say nothing about minimums.
     """
 
     minimums: tuple[Minimum, ...]
@@ -249,9 +249,10 @@ class Minimums(Value, frozen=True, kw_only=True):
 
 
 class Untestable(Value, frozen=True, kw_only=True):
-    """Why the tests of a project say nothing on a Python: `modules` that they lack, in which
-    `files`, `plugins` that pytest refuses, and `builds` without which there is no lock.
-    `is_refused` says that what the tests ask for has none.
+    """Why the tests of a project cannot run on a Python.
+
+    `modules` are missing in `files`; pytest rejects `plugins`; without `builds` there is no lock.
+    `is_refused` means that the tests' requirements cannot be resolved.
     """
 
     because: str
@@ -263,7 +264,7 @@ class Untestable(Value, frozen=True, kw_only=True):
 
 
 class _Tried(Value, frozen=True, kw_only=True):
-    """What a lock shows; `files` are those of the tests that it breaks."""
+    """The result of a lock; `files` are those of the tests that it breaks."""
 
     probe: Probe
     because: str = ""
@@ -277,9 +278,9 @@ Run = Callable[[Mapping[str, Lock]], BatchResult]
 class MinimumSearch:
     """The search for the lowest versions with which the tests of a checkout pass.
 
-    All dependencies go to their declared minimum at once. If tests fail, one half goes, then the
-    other; of one that fails alone beside those that passed, the lowest version that works is
-    searched for. So what is found works together, and costs two runs where all minimums are true.
+    All dependencies start at their declared minimum. If tests fail, one half is raised, then the
+    other. For one that fails alone beside the passing ones, the lowest working version is searched.
+    So the found minimums work together, and true ones cost two runs.
     """
 
     def __init__(
@@ -290,8 +291,10 @@ class MinimumSearch:
         is_stopped: Callable[[], str],
         narrowed: Callable[[Sequence[str]], tuple[CheckoutCells, Run]],
     ) -> None:
-        """Take the only place of a checkout, and what runs its locks; `is_stopped` says why the
-        search must end. `narrowed` returns the same for the tests of a few files alone.
+        """Take the checkout's only combination and the runner of its locks.
+
+        `is_stopped` gives the reason to stop the search; `narrowed` returns a runner for a few test
+        files.
         """
         self._cells, self._run, self._is_stopped = cells, run, is_stopped
         self._narrowed = narrowed
@@ -304,7 +307,7 @@ class MinimumSearch:
         python = cell.on(facts.matrix.interpreters.name).version
         self._asked: dict[str, Asked] = {}
         for asked in facts.requirements(release.version, python):
-            # Two lines about a package bound it together.
+            # Two lines about a package constrain it together.
             other = self._asked.get(asked.name, asked)
             both = asked.specifier & other.specifier
             self._asked[asked.name] = msgspec.structs.replace(asked, specifier=both)
@@ -319,13 +322,11 @@ class MinimumSearch:
         self._found: dict[str, Minimum] = {}
         self._confirmed: set[str] = set()
         self.runs = 0
-        # Modules that tests lack which fail with the newest versions, too.
+        # Modules missing from tests that fail with the newest versions, too.
         self.missing: tuple[str, ...] = ()
 
     def baseline(self) -> Untestable | None:
-        """Run the tests with the newest versions; return why they say nothing, None where they
-        do.
-        """
+        """Run the tests with the newest versions; return why they cannot run, else None."""
         builds = [f"{name}=={v}" for name in self._bounded for v in self._source_only(name)]
         missing = [text for text in builds if text not in self._cells.workspace.matrix.builds]
         if missing:
@@ -340,7 +341,7 @@ class MinimumSearch:
                 return Untestable(because=refusal.because, builds=(refusal.subject,))
         if isinstance(newest, Refusal):
             why = f"{newest.subject}: {newest.because}"
-            # What the tests need has no wheel either, and a plain install builds it.
+            # The tests' requirement has no wheel either, and a plain install builds it.
             built = re.findall(r'add "([\w.-]+==[\w.!+-]+)" to builds', why)
             return Untestable(because=why, is_refused=not built, builds=tuple(dict.fromkeys(built)))
         result = self._ran("newest", newest)
@@ -446,8 +447,9 @@ class MinimumSearch:
             self._found[name] = self._working(name, lock.versions[name])
 
     def _working(self, name: str, installed: Version) -> Minimum:
-        """What a passing run with a lowered dependency says: nothing of a declared minimum that the
-        requirements of the tests keep out.
+        """What a pass with a lowered dependency proves.
+
+        It proves nothing for a declared minimum that the tests' own requirements exclude.
         """
         lowest, known = lowest_of(self._asked[name].specifier), self._versions(name)
         state: MinimumState = "works"
@@ -462,8 +464,9 @@ class MinimumSearch:
         return self._minimum(name, state, because, works=installed, known=known)
 
     def _search(self, name: str, first: _Tried) -> None:
-        """Find the lowest version of one dependency that works beside what works already: by the
-        files of the tests that the declared one breaks, then the whole suite has its say.
+        """Find the lowest version of one dependency that works beside the working ones.
+
+        It uses the test files that the declared one breaks, then verifies with the whole suite.
         """
         versions = self._versions(name)
         reasons = {0: first.because}
@@ -519,7 +522,7 @@ class MinimumSearch:
             raise stopped
 
     def _reprieve(self) -> None:
-        """Try each minimum that failed beside newer versions once more beside the minimums of all
+        """Retry each failing minimum, tested beside newer versions, with the minimums of all
         others: there it may work.
         """
         for name in [n for n, known in self._found.items() if known.state == "false"]:
@@ -538,11 +541,11 @@ class MinimumSearch:
         return self._tried[lock.digest]
 
     def _judged(self, label: str, lock: Lock) -> _Tried:
-        """Run a lock. What may have failed by chance is run again: twice red is red."""
+        """Run a lock. A possibly random failure is run again: two failures confirm it."""
         probes: list[tuple[Probe, str]] = []
         known: list[Probe] = []
         files: set[str] = set()
-        # Two of three decide; one is enough where it cannot be chance, or was seen twice before.
+        # Two of three decide; one is enough where it cannot be random, or was seen twice before.
         while len(known) < 4 and known.count("works") < 2 and known.count("fails") < 2:
             result = self._ran(label, lock)
             record = self._record(label, lock)
@@ -557,7 +560,7 @@ class MinimumSearch:
         probe, because = max(probes, key=lambda each: known.count(each[0]))
         if probe == "fails":
             self._confirmed.add(because.partition(": ")[0])
-            # What failed twice is sure enough for the search not to ask again.
+            # This search does not test again after two failures.
             probe = "refuses"
         return _Tried(probe=probe, because=because, lock=lock, files=frozenset(files))
 
@@ -613,7 +616,7 @@ class MinimumSearch:
         )
 
     def _source_only(self, name: str) -> Iterator[Version]:
-        """The lowest release that is declared, where it has to be built."""
+        """The lowest declared release, if it has to be built."""
         for release in self._releases(name)[:1]:
             if usable_wheel(release, self._inputs.python, self._inputs.platform) is None:
                 yield release.version
@@ -639,5 +642,5 @@ def _cell(label: str, lock: Lock) -> str:
 
 
 def _refused(refusal: Refusal) -> str:
-    # Of a fault of the suite the subject says what the tests need, and through what.
+    # In a fault of the suite, the subject is what the tests require, and through what.
     return refusal.subject if refusal.cause == "suite-fault" else refusal.because

@@ -1,4 +1,4 @@
-"""Runs the locks of a search for blame like every other cell, and keeps what each came to."""
+"""Runs the locks of a search for blame like every other cell, and stores each result."""
 
 import datetime
 import sys
@@ -35,7 +35,7 @@ from compat.search.blame import BlamedPackage, SearchStopped
 from compat.value import Value
 from compat.workspace import Workspace
 
-# The wheel was installed by a run before, so it mostly comes from uv's cache.
+# Seconds. The wheel was installed by an earlier run, so it mostly comes from uv's cache.
 _SECONDS = 600
 
 
@@ -50,10 +50,10 @@ class Unpacked(Value, frozen=True, kw_only=True):
 def unpacked(
     pins: Sequence[Pin], inputs: Inputs, index: IndexSettings, variables: Mapping[str, str]
 ) -> Iterator[list[Unpacked]]:
-    """Yield what the wheels hold that the inputs' interpreter takes, as long as the context lasts.
+    """Yield the content of the wheels for the inputs' interpreter, valid while the context lasts.
 
-    A release whose wheel cannot be had now is left out. `variables` is all that uv sees of the
-    environment. Raises ToolFailed as a resolver does.
+    A release whose wheel is no longer available is omitted. `variables` is all that uv sees of the
+    environment. Raises ToolFailed like a resolver.
     """
     with tempfile.TemporaryDirectory(prefix="compat-release-") as name:
         folders = []
@@ -84,12 +84,12 @@ def _modules(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if name.isidentifier()))
 
 
-# How often a lock is run anew after the network or the machine was at fault.
+# How often a lock is run again after a failure of the network or the machine.
 RETRIES = 2
 
 
 class LabSteps(NamedTuple):
-    """The steps of a search that belong to others; `run_batch` runs locks of no cells."""
+    """The callbacks of a search; `run_batch` runs locks of no cells."""
 
     run_cell: Callable[[str], BatchResult]
     run_batch: Callable[[BatchSteps, Mapping[str, Lock]], BatchResult]
@@ -101,8 +101,10 @@ class LabSteps(NamedTuple):
 
 
 class LockLaboratory:
-    """A Laboratory over a workspace. Runs of a lock that is no cell's are kept in `folder` by
-    digest, so that the same search finds them there.
+    """A Laboratory over a workspace.
+
+    Runs of a lock that is no cell's are stored in `folder` by digest, so that the same search
+    reuses them.
     """
 
     def __init__(
@@ -115,14 +117,14 @@ class LockLaboratory:
         self._store = RecordFiles(folder)
         self._cells: dict[str, str] = {}
         self._releases: dict[str, tuple[Pin, ...]] = {}
-        # Both by `compare`, which comes before any question of a search.
+        # Both are set by `compare`, which is called first.
         self.asks: Asks
         self._ends: tuple[Lock, Lock]
         self.runner: frozenset[str] = frozenset()
         self.runs = 0
 
     def end(self, name: str) -> Lock:
-        """Return the lock of a file or a cell, which is run where it has none; else UsageError."""
+        """Return the lock of a file or a cell, which runs if it has none; else raise UsageError."""
         if name.endswith(".txt"):
             return decode_lock(read(Path(name)).decode(errors="replace"), name)
         lock = self._workspace.lock(name)
@@ -137,7 +139,7 @@ class LockLaboratory:
         return lock
 
     def compare(self, good: Lock, bad: Lock) -> None:
-        """Take both ends. Raises UsageError where no search could tell what differs."""
+        """Set both ends. Raises UsageError where no search could find the difference."""
         if good.digest == bad.digest and good.inputs.python == bad.inputs.python:
             raise UsageError.of("GOOD and BAD install the same files: nothing differs")
         if good.inputs.platform != bad.inputs.platform:
@@ -184,7 +186,7 @@ class LockLaboratory:
         ]
 
     def run(self, lock: Lock, what: str) -> Record:
-        """Run a lock once. Raises SearchStopped where the budget is spent or no answer came."""
+        """Run a lock once. Raises SearchStopped where the budget is spent or no result arrived."""
         before = len(self.results(lock))
         cell = self._cells.get(_key(lock))
         for _ in range(1 + RETRIES):

@@ -1,6 +1,4 @@
-"""This machine as a fleet: a few workers, each with its canary and its circuit breaker, and one
-order to stop.
-"""
+"""This machine as a fleet: a few workers, each with its canary and circuit breaker."""
 
 import datetime
 import hashlib
@@ -22,13 +20,13 @@ from compat.run.job import Bench, Job
 from compat.run.outcome import Failed, Passed, is_spurious
 from compat.run.steps import Activity, Enter
 
-# So many cells in a row that fail at their install, or by the machine, say more about the worker
-# than about the cells.
+# This many cells in a row that fail at their install, or because of the machine, point to the
+# worker and not to the cells.
 BREAKER = 5
 _RETRIED = frozenset(("network", "index", "cache", "sandbox", "worker", "killed"))
-# By these a machine that is short of memory ends every cell; one alone may be the cell's own doing.
+# A machine short of memory ends every cell with these; a single one may be the cell's fault.
 _OF_A_SHORT_MACHINE = frozenset(("memory", "killed"))
-# How soon a worker that waits for a job sees that there will be none.
+# Seconds until an idle worker notices that no job will follow.
 _PATIENCE_SECONDS = 0.2
 
 RunCell = Callable[[Job, Bench, datetime.datetime, threading.Event, Enter], Evidence]
@@ -64,7 +62,7 @@ class Reporter(Protocol):
         """Called in place of `ended` when compat itself failed with a cell; the worker goes on."""
 
     def stopped(self, worker: int, why: str) -> None:
-        """Called once when a worker takes no more cells before all are done."""
+        """Called once when a worker stops before all jobs are done."""
 
 
 class Fleet(Protocol):
@@ -72,24 +70,23 @@ class Fleet(Protocol):
 
     @property
     def is_spent(self) -> bool:
-        """Whether every worker has stopped, so that a job that comes now will not be run."""
+        """Whether every worker has stopped, so that new jobs will not run."""
 
     @property
     def stopped(self) -> dict[int, str]:
-        """Why each worker that took no more cells stopped."""
+        """Why each stopped worker stopped."""
 
     def run(
         self, jobs: Iterable[Job], canary: Callable[[Job], Job], keep: Keep, reporter: Reporter
     ) -> int:
-        """Run the jobs as they come; `keep` is called once for each that ended.
+        """Run the jobs as they arrive; `keep` is called once for each that ended.
 
-        Making the next job may take its time: the cells before it run meanwhile. Return how many
-        have no result that was kept.
+        Jobs are made lazily while earlier cells run. Return how many have no stored result.
         """
 
 
 class Station:
-    """One worker's way with a job: its canary first, once a day, then the attempts at the cell."""
+    """How one worker runs a job: a daily canary first, then the attempts at the cell."""
 
     def __init__(
         self,
@@ -126,18 +123,17 @@ class Station:
         return ""
 
     def distrust(self) -> None:
-        """Let canaries go first again: the worker is at fault, whatever their result before."""
+        """Require new canaries: the worker is at fault, whatever their result before."""
         for day in self._passed.values():
             if day is not None:
                 day.unlink(missing_ok=True)
         self._passed.clear()
 
     def attempted(self, job: Job, cancel: threading.Event, enter: Enter) -> Attempts:
-        """Run a cell as often as asked; once more when what ended it says nothing about the cell
-        and may pass.
+        """Run a cell as often as requested; once more after a transient failure that says nothing
+        about it.
 
-        A fault of compat itself ends this cell and no other: what a package left behind may have
-        caused it.
+        An error of compat itself ends only this cell: a package may have caused it.
         """
         try:
             return self._tried(job, self._attempts, cancel, enter)
@@ -166,14 +162,14 @@ def _run_cell(
 
 
 class Breaker:
-    """Holds back the results of a worker's cells while they may be the worker's doing."""
+    """Holds back the results of a worker's cells while the worker may be at fault."""
 
     def __init__(self) -> None:
         self._suspects: list[str] = []
         self._held: list[tuple[Job, Attempts]] = []
 
     def take(self, job: Job, attempts: Attempts) -> list[tuple[Job, Attempts]]:
-        """Take a result; return what is held back no longer: all that was held, or nothing."""
+        """Add a result; return the released results: all that were held, or none."""
         suspicion = _suspicion(attempts)
         self._suspects = [*self._suspects, suspicion] if suspicion else []
         self._held.append((job, attempts))
@@ -195,7 +191,7 @@ class Breaker:
 
 
 class Local:
-    """Workers with one queue. One whose canary fails or whose breaker opens takes no more."""
+    """Workers with one queue. A worker stops when its canary fails or its breaker opens."""
 
     def __init__(
         self,
@@ -211,7 +207,7 @@ class Local:
         self._workers, self._attempts, self._run_cell = workers, attempts, run_cell
         self._lost = 0
         self.stopped: dict[int, str] = {}
-        # The jobs that no worker has taken yet; more may come until it is closed.
+        # The jobs that no worker has taken yet; more may follow until it is closed.
         self._waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self._closed = threading.Event()
 
@@ -222,7 +218,7 @@ class Local:
     def run(
         self, jobs: Iterable[Job], canary: Callable[[Job], Job], keep: Keep, reporter: Reporter
     ) -> int:
-        # A worker starts when a job comes for it: there are never more workers than jobs.
+        # A worker starts on demand for a job: there are never more workers than jobs.
         threads: list[threading.Thread] = []
         try:
             for job in jobs:
@@ -240,7 +236,7 @@ class Local:
 
     def _next(self) -> Job | None:
         while not self._cancel.is_set():
-            # Asked before the queue: what came just before the end is still seen.
+            # Read before the queue, so that jobs just before the end are still seen.
             is_closed = self._closed.is_set()
             try:
                 return self._waiting.get(timeout=0 if is_closed else _PATIENCE_SECONDS)
@@ -253,7 +249,7 @@ class Local:
         self, number: int, canary: Callable[[Job], Job], keep: Keep, reporter: Reporter
     ) -> None:
         def own_canary(job: Job) -> Job:
-            # Workers start at the same moment, and leave their evidence by this name.
+            # Workers start at the same moment, and leave their evidence under this name.
             known = canary(job)
             return msgspec.structs.replace(known, cell=f"{known.cell}-{number}")
 
@@ -292,7 +288,7 @@ class Local:
 
 
 def handed_on(job: Job, attempts: Attempts, number: int, keep: Keep, reporter: Reporter) -> bool:
-    """Keep and report the result of a cell; return whether it has one that is kept."""
+    """Store and report the result of a cell; return whether it has a stored one."""
     if isinstance(attempts, CellFault):
         reporter.faulted(number, job, str(attempts))
         return False
@@ -306,7 +302,7 @@ def handed_on(job: Job, attempts: Attempts, number: int, keep: Keep, reporter: R
 
 
 def _suspicion(attempts: Attempts) -> str:
-    """What a cell failed of that may be the worker's doing; empty when nothing of the kind did."""
+    """The failure of a cell that the worker may have caused; empty for none."""
     if isinstance(attempts, CellFault):
         return "a fault of compat itself"
     outcome = attempts[-1].outcome

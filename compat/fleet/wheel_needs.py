@@ -1,5 +1,5 @@
-"""Reads what releases need from their wheels, and runs a cell with postponed annotations: what
-`compat find reason` keeps beside the matrix.
+"""Reads what releases require from their wheels, and runs a cell with postponed annotations: what
+`compat find reason` stores beside the matrix.
 """
 
 import platform
@@ -31,7 +31,7 @@ _OLDEST_WITH_IMPORT = Version("3.7")  # PEP 563
 
 
 class WheelNeeds:
-    """What releases of a matrix's subject need of Python, read from their wheels."""
+    """What releases of a matrix's subject require of Python, read from their wheels."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -41,7 +41,7 @@ class WheelNeeds:
     def read(
         self, releases: Iterable[Version], tell: Callable[[str], None]
     ) -> tuple[ReleaseNeeds, ...]:
-        """Return what the releases need; `tell` gets a line for each without a readable wheel."""
+        """Return the releases' requirements; `tell` gets a line for each unreadable wheel."""
         needs = []
         for version in releases:
             try:
@@ -61,7 +61,7 @@ class WheelNeeds:
         return tuple(sorted(path for path, source in modules.items() if is_annotated(source)))
 
     def _modules(self, version: Version) -> tuple[Mapping[str, bytes], str]:
-        # As the index lists it: the kept catalogue does not say where files lie.
+        # As the index lists it: the cached catalogue has no addresses of files.
         package = self._workspace.source.package(self._workspace.matrix.subject_axis.package)
         release = next((r for r in package.releases if r.version == version), None)
         wheel = None if release is None else wheel_to_read(release)
@@ -71,7 +71,7 @@ class WheelNeeds:
 
 
 def reader_name() -> str:
-    """Return what reads sources here; its Python bounds the syntax that can be read."""
+    """Return the name of the source reader; its Python bounds the syntax that it can read."""
     series = ".".join(platform.python_version_tuple()[:2])
     return f"vermin {installed_version('vermin')} on Python {series}"
 
@@ -96,8 +96,9 @@ def try_postponed(
     run_cell: Callable[[tuple[str, ...]], Record | None],
     tell: Callable[[str], None],
 ) -> ChangedRun | None:
-    """Return the run of a cell with annotations postponed, first where vermin found a need, then
-    everywhere, as vermin does not find everything; None when it could not be run.
+    """Return the run of a cell with annotations postponed, None when it could not run.
+
+    First where vermin found a need, then everywhere, as vermin does not find everything.
     """
     python = cell.on(workspace.matrix.interpreters.name).version
     if python < _OLDEST_WITH_IMPORT:

@@ -1,3 +1,1 @@
-"""The `github` room: what comes in are proposals and measured files; what goes out is one standing
-pull request and one issue, and pushed commits.
-"""
+"""Publishes on GitHub: one standing pull request, one issue, and commits of measured files."""

@@ -1,8 +1,8 @@
-"""One repository's corner of GitHub's REST API: waits and repeats where that is safe, and reports
-in one line what failed.
+"""The calls of GitHub's REST API for one repository: retries where that is safe, and reports
+failures in one line.
 
-A client library was weighed: PyGithub brings seven packages, two of them compiled, for the twelve
-calls that are made here (2.10, November 2026).
+A client library was considered: PyGithub brings seven packages, two of them compiled, for the
+twelve calls that are made here (2.10, November 2026).
 """
 
 import base64
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class Again(Exception):
-    """A write met another one, or its answer was lost: read again, and decide again."""
+    """A write conflicted, or its answer was lost: read again, and decide again."""
 
 
 class Commit(Value, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ class Commit(Value, frozen=True, kw_only=True):
 
 
 class Thread(Value, frozen=True, kw_only=True):
-    """A pull request or an issue; the ends are empty for an issue."""
+    """A pull request or an issue; the branches are empty for an issue."""
 
     number: int
     html_url: str
@@ -91,8 +91,8 @@ def owner_and_name(repository: str) -> str:
 class GitHub:
     """A repository on GitHub.
 
-    Reads are repeated when the server stumbles. Writes never are: `Again` asks the caller to look
-    what became of them. The token is sent to `base_url` only and appears in no message.
+    Reads are repeated after a server error. Writes never are: after `Again` the caller checks what
+    was written. The token is sent only to `base_url` and appears in no message.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class GitHub:
         self._root = base_url.rstrip("/")
         self._http = http
 
-    # What is there.
+    # Reads.
 
     def head(self, branch: str) -> Commit | None:
         ref = self._read(f"git/ref/heads/{quote(branch)}")
@@ -151,7 +151,7 @@ class GitHub:
             raise UsageError.of("is not UTF-8 text on GitHub", path=path) from fault
 
     def pulls(self, branch: str) -> list[Thread]:
-        """Return the pull requests from that branch of this repository, those of forks left out."""
+        """Return the pull requests from that branch of this repository, without those of forks."""
         owner = self.repository.split("/")[0]
         pages = self._pages("pulls", head=f"{owner}:{branch}", state="all")
         with _described():
@@ -167,7 +167,7 @@ class GitHub:
             return [_thread(issue) for issue in pages if issue.get("pull_request") is None]
 
     def activity(self, workflow: str) -> WorkflowActivity:
-        """Ask about a workflow by the name of its file; UsageError where there is none such.
+        """Return a workflow's state by the name of its file; UsageError where there is none.
 
         https://docs.github.com/en/rest/actions/workflows and
         https://docs.github.com/en/rest/actions/workflow-runs
@@ -183,7 +183,7 @@ class GitHub:
             fields = {"workflow": workflow, "state": state["state"]}
             return msgspec.convert(fields | {"succeeded": [*created, None][0]}, WorkflowActivity)
 
-    # What is written.
+    # Writes.
 
     def plant(
         self, branch: str, files: dict[str, str], message: str, base: Commit, head: Commit | None
@@ -201,8 +201,8 @@ class GitHub:
         if head is None:
             self._post("git/refs", "ref", ref=f"refs/heads/{branch}", sha=sha)
             return
-        # GitHub's REST API has no "move it only if it is still there": this look leaves a gap of
-        # one request.
+        # GitHub's REST API cannot move a branch conditionally: this check leaves a gap of one
+        # request.
         now = self.head(branch)
         if now is None or now.sha != head.sha:
             raise Again("the branch moved")
@@ -211,23 +211,23 @@ class GitHub:
     def open(self, kind: Literal["pulls", "issues"], **content: Any) -> str:
         """Open a pull request or an issue and return its address. Raises Again when there is one.
 
-        GitHub makes a label that is new.
+        GitHub creates a new label.
         """
         return self._post(kind, "html_url", **content)
 
     def edit(self, kind: Literal["pulls", "issues"], number: int, **changes: str | None) -> None:
-        """Change the title, body or state; what is None stays."""
+        """Change the title, body or state; None leaves a value unchanged."""
         changes = {key: value for key, value in changes.items() if value is not None}
         if changes:
             self._write("PATCH", f"{kind}/{number}", changes)
 
     def say_once(self, number: int, text: str, key: str) -> None:
-        """Comment on a pull request or an issue, unless that was said before."""
+        """Comment on a pull request or an issue, unless the same comment exists."""
         path, mark = f"issues/{number}/comments", f"<!-- compat:said {key} -->"
         if not any(mark in (comment.get("body") or "") for comment in self._pages(path)):
             self._post(path, "html_url", body=f"{text}\n\n{mark}")
 
-    # How it is asked for.
+    # Requests.
 
     def _read(self, path: str, **query: str | int) -> Any:
         answer = self._ask("GET", f"{self._root}/repos/{self.repository}/{path}", None, query)
@@ -328,7 +328,7 @@ class GitHub:
 
 
 def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    """Keep requests from sending what a netrc file holds instead of the token."""
+    """Stop requests from replacing the token by a netrc file's."""
     return request
 
 
@@ -371,7 +371,7 @@ def _message(answer: requests.Response) -> str:
 
 
 def _asked_to_wait(response: requests.Response) -> float | None:
-    """Return the seconds that GitHub asks to wait, or None when it does not speak of a rate limit.
+    """Return the seconds of GitHub's rate limit, or None for another response.
 
     https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
     """

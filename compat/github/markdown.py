@@ -1,9 +1,9 @@
-"""Untrusted text made harmless in the Markdown that is sent to GitHub: shown as it is, but nothing
-in it comes alive.
+"""Escapes untrusted text for the Markdown that is sent to GitHub: it is shown as it is, and nothing
+becomes active.
 
-Documented replacements: what cannot be seen is written as its escape; a space follows `@` before a
-name, `#` or `GH-` before a number, and `$` and `:` where they would begin a formula or an emoji;
-addresses lose their link.
+Documented replacements: invisible characters are written as escapes. A space follows `@` before a
+name, `#` or `GH-` before a number, and `$` and `:` where they would begin a formula or an emoji.
+Addresses are not linked.
 """
 
 import re
@@ -42,7 +42,7 @@ def visible(text: str) -> str:
 
 
 def plain(text: str, limit: int = 200) -> str:
-    """Return one line for a title or a commit message, in which nothing is linked or closed."""
+    """Return one line for a title or a commit message that links and closes nothing."""
     return _defused(_cut(visible(text[: limit + 1]), limit), _ADDRESS).strip()
 
 
@@ -56,7 +56,7 @@ def inline(text: str, limit: int = 200) -> str:
 
 
 def code(text: str, limit: int = 200) -> str:
-    """Return a code span; words where a `|` would end a table cell even in code."""
+    """Return a code span; plain words where a `|` would end a table cell even in code."""
     shown = _defused(_cut(visible(text[: limit + 1]), limit))
     if not shown.strip():
         return "(nothing)"
@@ -68,7 +68,7 @@ def code(text: str, limit: int = 200) -> str:
 
 
 def block(text: str, kind: str = "text", limit: int = 20_000) -> str:
-    """Return the text as a fenced code block of a kind of `_KINDS`, lines kept."""
+    """Return the text as a fenced code block of a kind of `_KINDS`, with its lines."""
     lines = text[: limit + 1].replace("\r\n", "\n").strip("\n").split("\n")
     shown = "\n".join("\t".join(visible(part) for part in line.split("\t")) for line in lines)
     shown = _defused(_cut(shown, limit))
@@ -83,7 +83,7 @@ def link(text: str, address: str) -> str:
 
 
 def faults(markdown: str) -> tuple[str, ...]:
-    """Return what in a whole Markdown text would come alive or is hidden; empty when nothing is."""
+    """Return what in a whole Markdown text is active or hidden; empty when nothing is."""
     tokens = list(_flat(_READER.parse(markdown)))
     shown = "\n".join(token.content for token in tokens)
     alive: list[str] = []

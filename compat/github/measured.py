@@ -1,5 +1,5 @@
-"""The measured files of a matrix: commit and push them with git, or open a pull request where a
-branch accepts no push.
+"""Commits and pushes the measured files of a matrix with git, or opens a pull request where a
+branch rejects pushes.
 """
 
 import re
@@ -11,23 +11,24 @@ from typing import Literal
 from compat.errors import CompatError, ToolFailed
 from compat.value import Value
 
-# What a run measures of a matrix; the rest of its folder is declared by people.
+# The measured files of a matrix; people declare the rest of its folder.
 MEASURED = (
     *("blames.json", "catalogue.json", "clauses.json", "locks", "plain.json", "platforms"),
     *("probes.json", "records"),
 )
-# How often a push is tried again after somebody else's: two runs of one repository are rare.
+# How often a rejected push is retried: two runs of one repository at once are rare.
 PUSHES = 5
-# A push of a night's records takes seconds; a remote that hangs must not hold a runner for hours.
+# Seconds. A push of a night's records takes seconds; a hanging remote must not block a runner for
+# hours.
 GIT_SECONDS = 600
 
-# Takes the branch, the branch that it is for, a title and a body; returns the address.
+# Takes the branch, its base, a title and a body; returns the address.
 OpenPull = Callable[[str, str, str, str], str]
 
 
 class PushResult(Value, frozen=True, kw_only=True, omit_defaults=True):
-    """What became of the change: no file changed, or it is a commit of this machine only, of the
-    branch at the origin, or of a pull request (`head`, `url`), `because` the branch took no push.
+    """Where the change is: nowhere without changed files, else in a local commit, the origin's
+    branch, or a pull request (`head`, `url`), `because` the branch rejected the push.
     """
 
     outcome: Literal["nothing-new", "committed", "pushed", "offered"]
@@ -43,9 +44,8 @@ def push_measured(
 ) -> PushResult:
     """Commit the measured files of a matrix and push them; with an empty branch, only commit.
 
-    Where the branch accepts no push, as a protected one, or the change conflicts with what others
-    pushed meanwhile, the commit becomes a branch of its own and a pull request. Raises what
-    `open_pull` raises, with that branch named.
+    Where the branch is protected, or the change conflicts with others' pushes, the commit becomes a
+    new branch and a pull request. Raises what `open_pull` raises, with that branch named.
     """
     title = f"Update catalogue, locks and records of {matrix}"
     commit = repository.commit([f"matrices/{matrix}/{name}" for name in MEASURED], title)
@@ -82,7 +82,7 @@ class GitRepository:
         self._folder = folder
 
     def commit(self, paths: Sequence[str], message: str) -> str | None:
-        """Commit what changed below the paths and return the commit, or None; raise ToolFailed."""
+        """Commit the changes below the paths; return the commit, if any. Raises ToolFailed."""
         existing = [path for path in paths if (self._folder / path).exists()]
         if not existing:
             return None
@@ -96,8 +96,10 @@ class GitRepository:
         return self._git("rev-parse", "HEAD")
 
     def push(self, branch: str) -> str:
-        """Push the last commit onto what the branch has by then; return why the branch refused it,
-        else empty. Raises ToolFailed where the origin does not answer.
+        """Push the last commit onto the branch's current head; return why the branch rejected it,
+        else empty.
+
+        Raises ToolFailed where the origin does not answer.
         """
         for _ in range(PUSHES):
             tip = self._fetched(branch)

@@ -1,8 +1,8 @@
-"""The one standing pull request and the one standing issue: each is made what it should be, however
-often and by however many, and what people did to it is respected.
+"""Keeps one standing pull request and one standing issue up to date, idempotently and concurrently,
+and leaves people's changes alone.
 
-Our part of a title and a body is known again by marks. The branch is ours as long as its head names
-its evidence and its own tree, so what a person adds or changes there stays.
+Marks identify our part of a title and a body. The branch is ours while its head names its evidence
+and its own tree, so people's changes there stay.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ _EFFECTS = {"lower": "Users gain:", "extend": "The matrix then asks about:"}
 
 
 class Text(StrictValue, frozen=True, kw_only=True):
-    """A title and a Markdown body, in which nothing mentions or links without intent."""
+    """A title and a Markdown body without unintended mentions or links."""
 
     title: str
     body: str
@@ -87,7 +87,7 @@ def waiting(
 def section(
     proposal: Proposal, cell_url: Callable[[str], str] | None = None, with_arithmetic: bool = True
 ) -> str:
-    """Return one proposal as Markdown; of several on one axis one has the whole arithmetic."""
+    """Return one proposal as Markdown; of several on one axis only one has the whole arithmetic."""
     verb, span = VERBS.get(proposal.kind), f"{proposal.current} to {proposal.proposed}"
     what = f"{verb} the minimum {proposal.package} from {span}"
     if verb is None:
@@ -174,7 +174,7 @@ class Branches(Value, frozen=True, kw_only=True):
 
 
 class IssueKey(Value, frozen=True, kw_only=True):
-    """The mark's key and the label of a standing issue; without the label it is a person's."""
+    """The mark's key and the label of a standing issue; one without the label is a person's."""
 
     key: str
     label: str
@@ -187,8 +187,10 @@ class IssueKey(Value, frozen=True, kw_only=True):
 
 
 class Wanted(Value, frozen=True, kw_only=True):
-    """What should stand: a title, a Markdown body, the files that a pull request changes, and the
-    digest of the evidence behind them; the same digest has nothing new to say.
+    """The intended state: a title, a Markdown body, the files of a pull request, and the digest of
+    their evidence.
+
+    An equal digest has no news.
     """
 
     title: str
@@ -221,8 +223,10 @@ class Outcome(Value, frozen=True, kw_only=True):
 
 
 class _Marked(Value, frozen=True, kw_only=True):
-    """A body with our text between two marks. `title` is the digest of the title that we set, so
-    that an edited one is known; `withdrawn` says that we closed it.
+    """A body with our text between two marks.
+
+    `title` is the digest of the title that we set, which detects an edited one; `withdrawn` means
+    that we closed it.
     """
 
     above: str = ""
@@ -261,6 +265,7 @@ def sync_pull_request(
     github: GitHub, branches: Branches, wanted: Wanted | None, *, dry_run: bool = False
 ) -> Outcome:
     """Open, update or close the one pull request from the branch; with `dry_run`, report only.
+
     Raises AuthenticationError, ServiceUnreachable, and UsageError for a missing base or file.
     """
 
@@ -302,7 +307,7 @@ def _settled(
     for number in range(ROUNDS):
         try:
             step = look()
-            # A list that lags behind must not open a second one.
+            # A stale list must not open a second one.
             if step.does in ("leave", "nothing") or (step.does == "open" and done):
                 return _ended(github, step, wanted, done, url)
             if step.plant:
@@ -316,8 +321,8 @@ def _settled(
                     state = "closed"
                 github.edit(kind, known.number, title=step.title, body=step.body, state=state)
             done.append(step.says)
-            # Of two that open an issue at once, the younger is closed at the next look. GitHub
-            # itself refuses a second pull request.
+            # The next run closes the younger of two issues opened at once. GitHub itself rejects a
+            # second pull request.
             if kind == "pulls":
                 return Outcome(did="done", url=url, sentence=step.says)
         except Again as again:
@@ -351,7 +356,7 @@ def _preview(step: _Step, diff: str) -> Outcome:
     return Outcome(did="would-do", url=url, sentence=f"would be {step.says}", **words)
 
 
-# What is to be done, decided from what is there.
+# Decides what to do from the current state.
 
 
 def _pull_step(github: GitHub, branches: Branches, wanted: Wanted | None) -> _Step:
@@ -406,7 +411,7 @@ def _pull_step(github: GitHub, branches: Branches, wanted: Wanted | None) -> _St
 
 
 def _issue_step(labelled: Sequence[Thread], thread: IssueKey, wanted: Wanted | None) -> _Step:
-    """The oldest open issue of the thread stands; younger open ones are closed first."""
+    """The oldest open issue of the thread remains; younger open ones are closed first."""
     ours = sorted(
         (issue for issue in labelled if marked(issue.text, thread.key)),
         key=lambda issue: issue.number,
@@ -480,11 +485,11 @@ def _has_said(github: GitHub, pull: Thread, wanted: Wanted) -> bool:
     return _evidence(github.commit(pull.head_sha)) == wanted.digest
 
 
-# Our words among those of people.
+# Our text among people's.
 
 
 def marked(body: str, key: str) -> _Marked | None:
-    """Return the body's parts; None without our mark. Without its end, all the rest is ours."""
+    """Return the body's parts; None without our mark. Without an end mark, all the rest is ours."""
     body = body.replace("\r\n", "\n")
     mark = rf"<!-- compat:{re.escape(key)} digest=(\S+) title=([0-9a-f]+)( withdrawn)? -->\n?"
     if (begin := re.search(mark, body)) is None:
@@ -497,10 +502,10 @@ def marked(body: str, key: str) -> _Marked | None:
 
 
 def _new_words(wanted: Wanted, thread: Thread, key: str) -> tuple[str | None, str | None]:
-    """Return the title and the body to write over those that are there; None where they stay.
+    """Return the new title and body; None where they stay.
 
-    The same evidence changes nothing, whatever people did to the text. Other evidence replaces our
-    part of the body, and the title unless somebody gave it another one.
+    Equal evidence changes nothing, whatever people edited. Other evidence replaces our part of the
+    body, and the title unless somebody edited it.
     """
     old = marked(thread.text, key)
     if old is not None and old.says(wanted):

@@ -1,3 +1,1 @@
-"""What exists. In comes a package index; out goes a Catalogue: releases, files, dates, published
-requirements.
-"""
+"""Reads a package index into a Catalogue: releases, files, dates, published requirements."""

@@ -1,4 +1,4 @@
-"""Discovery: from a matrix and a source of releases to the Catalogue that the matrix needs."""
+"""Discovery: reads the releases of a matrix's packages into the Catalogue that it needs."""
 
 import contextlib
 import datetime
@@ -31,7 +31,7 @@ from compat.index.release import (
 )
 from compat.value import Value
 
-THREADS = 8  # enough to hide an index's latency, few enough not to be taken for an attack
+THREADS = 8  # enough to hide an index's latency, few enough not to look like an attack
 
 
 def discover(
@@ -40,10 +40,10 @@ def discover(
     """Return the package of each package axis, in axis order; the subject's selected releases carry
     their metadata.
 
-    What the subject's releases pin is asked for too, unless it is `known`: it takes long and moves
-    slowly. Raises IndexUnreachable as soon as one answer is missing: half a catalogue would pass
-    for a whole one; and DeclarationError when the index answers and has no such package: that is a
-    name that the matrix has wrong.
+    The subject's pinned packages are queried too, unless `known`: they take long and change slowly.
+    Raises IndexUnreachable on the first missing answer, because half a catalogue would pass for a
+    whole one. Raises DeclarationError when the index has no such package: the matrix has a wrong
+    name.
     """
     subject = matrix.subject_axis
     names: list[str] = list(dict.fromkeys(a.normalised_name for a in matrix.packages))
@@ -78,8 +78,8 @@ def discover(
 
 
 def _lowest(matrix: Matrix, axis: PackageAxis, package: Package, subject: Package) -> Package:
-    # The package with the releases that the axis leaves out and that some release of the subject
-    # declares as the lowest: the first at all, and the first with a wheel for each Python.
+    # The package with the excluded releases that some release of the subject declares as the
+    # lowest: the first of all, and the first with a wheel for each Python.
     known = msgspec.structs.replace(axis.select, specifier=SpecifierSet())
     releases = [r for r in package.selected(known) if r.has_usable_file]
     texts = (
@@ -131,8 +131,8 @@ def _newer(axis: PackageAxis, package: Package) -> Package:
 def _awaited(
     matrix: Matrix, axis: PackageAxis, packages: dict[str, Package], source: ReleaseSource
 ) -> Package:
-    # The package of a lane with the newest pre-release that is newer than every final release, as
-    # far as the lane looks; without a release where there is none.
+    # The package of a variant with the newest pre-release that is newer than every final release,
+    # within the variant's range; without a release where there is none.
     lane, name = matrix.prereleases, axis.normalised_name
     assert lane is not None, "only a lane has such axes"
     until = None
@@ -208,10 +208,9 @@ def _with_metadata(
 
 
 def _release_with_metadata(release: Release, source: ReleaseSource) -> Release:
-    """All wheels of a release are taken to ask for the same, so the first by file name speaks for
-    it.
+    """The metadata of the first wheel by file name: all wheels of a release are assumed equal.
 
-    One whose METADATA is another's is set aside with the reason, and the next one speaks.
+    A wheel with another package's METADATA is set aside with the reason, and the next one counts.
     """
     artifacts = list(release.artifacts)
     for number, artifact in enumerate(release.artifacts):
@@ -245,7 +244,7 @@ Each = Callable[[Callable[[str], Required | None], Iterable[str]], Iterable[Requ
 
 
 class Pins(Value, frozen=True, kw_only=True):
-    """The pins of the subject's releases by package, and the packages that rules set free."""
+    """Pins of the subject's releases by package, and the packages that rules set free."""
 
     pins: dict[str, tuple[SpecifierSet, ...]]
     free: frozenset[str]
@@ -310,8 +309,8 @@ def _required(
     admitted = [release for release in package.releases if pins.admit(package.name, release)]
     is_free = package.name in pins.free
     candidates = package.releases if is_free else tuple(admitted)
-    # Requirements on each other rarely come and go: the oldest and the newest release tell whether
-    # there are any.
+    # Requirements on each other rarely change: the oldest and the newest release show whether there
+    # are any.
     ends = (_with_requirements(r, asked, source) for r in (*candidates[:1], *candidates[-1:]))
     telling = any(r.published is not None and r.published.requires_dist for r in ends)
     whole = is_free and telling
@@ -336,8 +335,7 @@ def _with_requirements(release: Release, asked: frozenset[str], source: ReleaseS
     except IndexUnreachable as trouble:
         from compat.index.metadata import DAMAGED
 
-        # A wheel that cannot be read is nothing known of this release; an index that is down is
-        # trouble.
+        # An unreadable wheel leaves this release unknown; an index that is down is an error.
         if isinstance(trouble.__cause__, DAMAGED):
             return release
         raise

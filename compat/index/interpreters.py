@@ -1,6 +1,4 @@
-"""The interpreters of this machine, wherever people have them: pyenv, uv, the system,
-PATH.
-"""
+"""Finds the interpreters of this machine wherever they are: pyenv, uv, the system, PATH."""
 
 import logging
 import re
@@ -13,22 +11,21 @@ from python_discovery import DiskCache, PythonInfo, get_interpreter
 from compat.declare.parsing import minor_series
 from compat.value import Value
 
-QUERY_SECONDS = "5"  # for one interpreter to tell its version; a sound one takes 0.1 s
+QUERY_SECONDS = "5"  # for one interpreter to report its version; a sound one takes 0.1 s
 
-# How pyenv calls the folders of builds: 3.13.0, 3.13.0t, pypy3.10-7.3.19.
+# pyenv's folder names of builds: 3.13.0, 3.13.0t, pypy3.10-7.3.19.
 _FOLDERS = {
     "": re.compile(r"(?P<version>.+)"),
     "free-threaded": re.compile(r"(?P<version>3\.[\d.]+)t"),
     "pypy": re.compile(r"pypy(?P<version>3\.[\d.]+)-.+"),
 }
 
-# The library warns of every interpreter that is too old or broken, and those are many where people
-# keep old ones.
+# The library warns of every interpreter that is too old or broken, which many machines have.
 logging.getLogger("python_discovery").setLevel(logging.ERROR)
 
 
 class Interpreter(Value, frozen=True):
-    """A Python of this machine: its exact version and path, not of a virtual environment."""
+    """An installed Python: its exact version and path, not of a virtual environment."""
 
     version: Version
     path: str
@@ -39,11 +36,10 @@ def find(
 ) -> Interpreter | None:
     """Return an interpreter of the series (X.Y), or None when this machine has none that works.
 
-    `build` is `free-threaded` or `pypy`; empty stands for CPython's usual one.
-
-    pyenv's versions are asked first and by folder, newest patch first, because its shims run only
-    the versions that are switched on; python-discovery then looks through PATH and uv's own folder.
-    What interpreters told is kept in `cache_dir`, if there is one.
+    `build` is `free-threaded` or `pypy`; empty means CPython's usual one. pyenv's folders are
+    searched first, newest patch first, because its shims run only activated versions.
+    python-discovery then searches PATH and uv's own folder. The interpreters' answers are cached in
+    `cache_dir`, if given.
     """
     cache = None if cache_dir is None else DiskCache(cache_dir)
     env = {**env, "PY_DISCOVERY_TIMEOUT": QUERY_SECONDS}

@@ -1,8 +1,8 @@
-"""The `index` room's memory: a Catalogue as a text that is kept beside the matrix, and back.
+"""Stores a Catalogue as a text beside the matrix, and reads it back.
 
-What a matrix's locks, records and policy are judged by must not move with the index of the day: a
-kept catalogue makes publishing and proposing repeatable, and they need no network. It names no
-index: where a file lies is not kept."""
+A matrix's locks, records and policy must not change with the day's index. A stored catalogue makes
+publishing and proposing repeatable, without a network. It has no index addresses of files.
+"""
 
 import functools
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ from compat.errors import DeclarationError
 from compat.index.release import Catalogue, Package, Release, Required
 from compat.value import StrictValue, Value, encode_hook
 
-FORMAT = 2  # 2 keeps what the subject's releases require
+FORMAT = 2  # 2 adds the requirements of the subject's releases
 
 
 class _Required(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -44,7 +44,7 @@ class _Kept(StrictValue, frozen=True, kw_only=True):
 
 
 def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
-    """Return the text of what a matrix needs: the selected and the required releases."""
+    """Encode what a matrix needs: the selected and the required releases."""
     packages = []
     for axis in matrix.packages:
         package = catalogue.of(axis)
@@ -67,7 +67,7 @@ def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
 
 
 def decode_catalogue(text: str, source: str) -> Catalogue:
-    """Return the catalogue of the text; raise DeclarationError, naming `source`."""
+    """Decode the text; raise DeclarationError, naming `source`."""
     try:
         stored = msgspec.json.decode(text, type=_Kept, dec_hook=_decode)
         if stored.required is msgspec.UNSET:
@@ -100,10 +100,10 @@ def decode_packages(text: str, source: str) -> tuple[Package, ...]:
 
 
 def catalogue_with_axes(text: str, source: str, matrix: Matrix) -> Catalogue:
-    """Return the catalogue of the text, which has every axis of the matrix.
+    """Decode the text, and check that it has every axis of the matrix.
 
-    Raises DeclarationError, as `decode_catalogue` does, also when it was written before the matrix
-    got one of its axes.
+    Raises DeclarationError as `decode_catalogue` does, and for a text that is older than one of the
+    axes.
     """
     catalogue = decode_catalogue(text, source)
     known = {package.name for package in catalogue.packages}
@@ -126,7 +126,7 @@ def _placeless(packages: Iterable[Package]) -> tuple[Package, ...]:
 
 
 def _one_file_a_line(stored: _Kept) -> str:
-    # With a line break before each package, release and file: small, and a diff shows what came.
+    # With a line break before each package, release and file: compact, and a diff shows additions.
     # msgspec writes an empty frozenset even where it is the default.
     text = msgspec.json.encode(stored, enc_hook=encode_hook).decode().replace(',"tags":[]', "")
     for mark, indent in (('{"name":', "    "), ('{"version":', "  ")):
@@ -152,14 +152,14 @@ def _read(package: Package) -> Package:
 def _tags(filename: str) -> frozenset[Tag]:
     if not filename.endswith(".whl"):
         return frozenset()
-    # The wheels of a release begin alike, and those for a platform end alike: each half is read
+    # The wheels of a release begin alike, and those for a platform end alike: each half is parsed
     # once.
     first, *last = filename.rsplit("-", 3)
     try:
         _tags_of_wheel(f"{first}-py3-none-any.whl")
         return _tags_of_wheel("-".join(("any", "1", *last)))
     except ValueError:
-        # What is wrong is said of the whole name.
+        # The error names the whole file name.
         return _tags_of_wheel(filename)
 
 

@@ -1,4 +1,4 @@
-"""Requests to the index that end, in time and in size; and what wheels require, read from them."""
+"""Requests to the index with limits on time and size, and the requirements in wheels' metadata."""
 
 import contextlib
 import csv
@@ -43,15 +43,15 @@ CONNECTIONS = 8  # as many as `discover` has threads
 CHUNK = 64 * 1024  # bytes
 IN_MEMORY = 16 * 1024 * 1024  # bytes of an answer; more goes to a temporary file
 THREAD_NAME = "compat-index"
-GRACE = 0.5  # seconds by which an exchange may overrun its deadline to report its own trouble
+GRACE = 0.5  # seconds by which an exchange may overrun its deadline to report its own error
 
 
 class ResponseLimits(Value, frozen=True):
     """How long and how large an answer may be, in seconds and bytes.
 
-    `silence` is the longest pause within an answer, `total` the time for the whole of it with all
-    retries. A server's `Retry-After` is honoured up to `retry_after_max`. `fresh` is the age up to
-    which a kept page is not asked for again: PyPI itself lets pages be cached for 600 s.
+    `silence` is the longest pause within an answer, `total` the time for all of it with retries. A
+    server's `Retry-After` is honoured up to `retry_after_max`. `fresh` is the age up to which a
+    cached page is used without a request: PyPI itself allows 600 s.
     """
 
     connect: float = 10
@@ -68,11 +68,11 @@ class ResponseLimits(Value, frozen=True):
 
 
 class TooLarge(requests.RequestException):
-    """The answer went over the limit; its text is the limit."""
+    """The answer exceeded the limit; the text is the limit."""
 
 
 class TooSlow(requests.Timeout):
-    """The answer was not complete in time; its text says which time."""
+    """The answer was not complete in time; the text names the exceeded time."""
 
 
 class BrokenOff(requests.RequestException):
@@ -80,7 +80,7 @@ class BrokenOff(requests.RequestException):
 
 
 class BadStatus(requests.RequestException):
-    """The answer is a status that says no."""
+    """The answer has an error status."""
 
     def __init__(self, status: int) -> None:
         super().__init__(str(status))
@@ -97,8 +97,7 @@ class Web:
         for prefix in ("https://", "http://"):
             self._session.mount(prefix, BoundedAdapter(limits))
         self._logins = dict(login for url in settings.urls if (login := _login(url)) is not None)
-        # Given with each request, because requests lets the environment beat what is set on the
-        # session.
+        # Given with each request, because in requests the environment overrides the session.
         self._verify = settings.cert or True
         self._proxies = (
             {} if settings.proxy is None else {"http": settings.proxy, "https": settings.proxy}
@@ -127,10 +126,9 @@ class Web:
 class BoundedAdapter(HTTPAdapter):
     """Sends one request under Limits.
 
-    The whole exchange runs on a thread of its own that is not waited for beyond the deadline:
-    nothing else bounds the look-up of a name, or a server that sends its headers a byte at a time.
-    The body is read up to the deadline and handed on as a file, so whoever reads the response later
-    cannot hang.
+    The whole exchange runs on its own thread, which is abandoned at the deadline: nothing else
+    limits a DNS look-up, or a server that sends its headers a byte at a time. The body is read up
+    to the deadline and returned as a file, so later readers cannot hang.
     """
 
     def __init__(self, limits: ResponseLimits) -> None:
@@ -153,9 +151,7 @@ class BoundedAdapter(HTTPAdapter):
         cert: Any = None,
         proxies: Any = None,
     ) -> requests.Response:
-        """Return the response with its body read, whatever `stream` says; the limits are the
-        adapter's.
-        """
+        """Return the response with its body read, despite `stream`; the adapter's limits apply."""
         deadline = time.monotonic() + self._limits.total
         exchanged: Future[requests.Response] = Future()
 
@@ -182,8 +178,7 @@ class BoundedAdapter(HTTPAdapter):
             "%s %s: %s", request.method, without_login(str(request.url)), response.status_code
         )
         raw: BaseHTTPResponse = response.raw
-        # A whole wheel in answer to a range request is not worth its bytes, nor is the body of a
-        # refusal.
+        # Do not download a whole wheel sent for a range request, or the body of an error.
         unwanted = raw.status not in (200, 206) or (
             "Range" in request.headers and raw.status == 200
         )
@@ -227,8 +222,7 @@ def whole_wheel_limits(limits: ResponseLimits) -> ResponseLimits:
 
 
 def _over(raw: BaseHTTPResponse, body: IO[bytes]) -> HTTPResponse:
-    # Return the response over the body that was read and decoded: headers about its encoding no
-    # longer hold.
+    # Return a response over the decoded body: headers about its encoding no longer hold.
     headers = raw.headers.copy()
     for name in ("Content-Encoding", "Transfer-Encoding", "Content-Length"):
         headers.discard(name)
@@ -258,7 +252,7 @@ _CHECK = (
     "check the network, and the index address and proxy that pip is configured for; then try again"
 )
 _ADDRESS = "check the index address"
-# By the first kind that fits: what happened, and what to do.
+# The first matching kind decides: what happened, and what to do.
 _TROUBLE: tuple[tuple[type[Exception], str, str], ...] = (
     (requests.exceptions.JSONDecodeError, "'s answer cannot be read", _ADDRESS),
     (TooLarge, " answered with more than {}", _ADDRESS),
@@ -287,7 +281,7 @@ _STATUS = {
 
 
 def unreachable(error: Exception, wanted: str) -> IndexUnreachable:
-    """Return the trouble as one line with its remedy. No host, address or credential is in it."""
+    """Return the error as one line with its remedy, without host, address or credential."""
     index, status = "the package index", error.status if isinstance(error, BadStatus) else 0
     what, hint = next((what, hint) for kind, what, hint in _TROUBLE if isinstance(error, kind))
     message = index + what.format(error)
@@ -305,8 +299,8 @@ def unreachable(error: Exception, wanted: str) -> IndexUnreachable:
 
 NO_SUCH_FILE = (400, 403, 404, 405, 410, 501)  # 403 from storage services
 
-TAIL = 65_536 + 22  # bytes in which the end of an archive stands, with the longest comment
-LEAST = 16_384  # bytes to ask for at once
+TAIL = 65_536 + 22  # bytes that hold the end of an archive, with the longest comment
+LEAST = 16_384  # bytes of the first request
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", re.ASCII)
 
 NETWORK = (requests.RequestException, HTTPError)
@@ -322,7 +316,7 @@ DAMAGED = (
 
 
 class SavedMetadata(Value, frozen=True):
-    """The fields of a wheel's METADATA that are cached, as they are written there."""
+    """The cached fields of a wheel's METADATA, as written there."""
 
     requires_python: str | None
     requires_dist: tuple[str, ...]
@@ -336,11 +330,11 @@ class SavedMetadata(Value, frozen=True):
 
 
 class NotMetadata(ValueError):
-    """The text is not the METADATA of this wheel; its text says why."""
+    """The text is not the METADATA of this wheel; the message says why."""
 
 
 class MetadataReader:
-    """Reads what wheels require, cached for ever by hash: a wheel never changes."""
+    """Reads what wheels require, cached forever by hash: a wheel never changes."""
 
     def __init__(
         self, settings: IndexSettings, limits: ResponseLimits, folder: Path | None
@@ -352,11 +346,10 @@ class MetadataReader:
         self._has_files: bool | None = None
 
     def published(self, artifact: Artifact) -> Published | None:
-        """Return what the wheel asks for; None for an sdist, whose metadata may change as it is
-        built.
+        """Return the wheel's requirements; None for an sdist, whose metadata may change in a build.
 
-        Raises UnsoundFile when it is not that of a wheel of this name, IndexUnreachable when it
-        cannot be had.
+        Raises UnsoundFile when it belongs to another wheel, IndexUnreachable when it is not
+        available.
         """
         if not artifact.is_wheel:
             return None
@@ -367,16 +360,16 @@ class MetadataReader:
                 saved = msgspec.json.decode(path.read_bytes(), type=SavedMetadata)
         if saved is None:
             saved = self._asked(artifact)
-            # A folder that cannot be written costs the next run its speed, no more.
+            # An unwritable folder only makes the next run slower.
             if path is not None:
                 with contextlib.suppress(CompatError, OSError):
                     files.write(path, msgspec.json.encode(saved).decode() + "\n")
         return saved.published
 
     def contents(self, artifact: Artifact) -> dict[str, str]:
-        """Return the sha256 of each file of a wheel, by its path in it, as its RECORD says.
+        """Return the sha256 of each file of a wheel by its path, as in its RECORD.
 
-        It is read by range requests; empty where the index does not answer them, and for an sdist.
+        It is read by range requests; empty where the index does not support them, and for an sdist.
         """
         if not artifact.is_wheel:
             return {}
@@ -408,7 +401,8 @@ class MetadataReader:
     def _metadata_file(self, artifact: Artifact) -> bytes | None:
         """Return the metadata file beside the wheel (PEP 658); None when there is none.
 
-        Some indexes have them and do not say so. They are asked once, and no more after a refusal.
+        Some indexes have them without announcing them. They are tried once, and not again after an
+        error.
         """
         if artifact.has_metadata is False or (
             artifact.has_metadata is None and self._has_files is False
@@ -424,19 +418,18 @@ class MetadataReader:
             return None
         if len(text) > self._limits.max_metadata_bytes:
             raise TooLarge(f"{self._limits.max_metadata_bytes} bytes")
-        # A portal's page in its place says nothing of the wheel, which is asked then.
+        # A captive portal's page says nothing about the wheel, which is then read itself.
         return text if {"name", "version"} <= parse_email(text)[0].keys() else None
 
     def _by_ranges(self, artifact: Artifact) -> bytes | None:
-        # Return METADATA read by range requests; None when the index does not answer them, or not
-        # soundly.
+        # Return METADATA read by range requests; None when the index does not support them soundly.
         try:
             with zipfile.ZipFile(RangedFile(self._web, artifact.url)) as wheel:
                 return _metadata_member(wheel, artifact.filename, self._limits)
         except NotMetadata:
             raise
         except (BadStatus, *DAMAGED):
-            # Any other trouble of the network would not deliver the wheel either.
+            # Any other network error would affect the wheel's download, too.
             return None
 
     def _from_whole_wheel(self, artifact: Artifact) -> bytes:
@@ -451,14 +444,14 @@ class MetadataReader:
 
 
 class RangedFile(io.RawIOBase):
-    """A file of an index of which only what is read is fetched, by range requests.
+    """A remote file of which only the read parts are downloaded, by range requests.
 
-    Raises zipfile.BadZipFile when the server answers them otherwise than RFC 9110 says.
+    Raises zipfile.BadZipFile when the server's answers violate RFC 9110.
     """
 
     def __init__(self, web: Web, url: str) -> None:
         self._web, self._url = web, url
-        # Outside of ZipFile, which takes any trouble while it looks for the end for a damaged file.
+        # Outside of ZipFile, which reports any error in its search for the end as a damaged file.
         self._start, self._size, self._content = self._fetched(f"-{TAIL}")
         self._position = 0
 
@@ -505,15 +498,15 @@ class RangedFile(io.RawIOBase):
 
 @contextlib.contextmanager
 def whole_wheel(web: Web, artifact: Artifact) -> Iterator[IO[bytes]]:
-    """Give a downloaded wheel as a file that is gone afterwards.
+    """Yield a downloaded wheel as a temporary file.
 
-    Raises IndexUnreachable when it is not what the index states, and what `web` raises.
+    Raises IndexUnreachable when it does not match the index's hash, and what `web` raises.
     """
     response = web.get(artifact.url, stream=True)
     with tempfile.TemporaryFile() as file:
         shutil.copyfileobj(response.raw, file)
         if artifact.sha256 is not None and _sha256(file) != artifact.sha256:
-            # A transfer that went wrong does the same, so this says nothing of the file.
+            # A failed transfer has the same effect, so this says nothing about the file.
             reason = "its hash is not the one that the index states"
             trouble = IndexUnreachable.of(
                 f"{artifact.filename}: {reason}", hint="do not trust this file"
@@ -523,7 +516,7 @@ def whole_wheel(web: Web, artifact: Artifact) -> Iterator[IO[bytes]]:
 
 
 def published_in(wheel: Path) -> Published:
-    """Return what a local wheel requires; UnsoundFile when its METADATA is another's."""
+    """Return what a local wheel requires; raise UnsoundFile when its METADATA is another's."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             text = _metadata_member(archive, wheel.name, ResponseLimits())
@@ -564,8 +557,7 @@ def _recorded(text: bytes) -> dict[str, str]:
 
 
 def _parsed(text: bytes, filename: str) -> SavedMetadata:
-    # Return what METADATA asks for, each requirement as it is written; refuse another wheel's
-    # METADATA.
+    # Return the requirements in METADATA as written; raise for another wheel's METADATA.
     raw, _ = parse_email(text)
     try:
         name, version, *_ = parse_wheel_filename(filename)
@@ -603,9 +595,10 @@ class SourceReader:
         self._web = Web(settings, whole_wheel_limits(limits or ResponseLimits()))
 
     def sources(self, artifact: Artifact) -> dict[str, bytes]:
-        """Return the modules of a wheel, which is downloaded whole, by their path below
-        site-packages; stubs and data are left out. Raise UnsoundFile for what is not a readable
-        wheel, IndexUnreachable when it cannot be had.
+        """Return the modules of a wheel by their path below site-packages, without stubs and data.
+
+        The wheel is downloaded whole. Raises UnsoundFile for an unreadable wheel, IndexUnreachable
+        when it is not available.
         """
         try:
             with whole_wheel(self._web, artifact) as file, zipfile.ZipFile(file) as wheel:
@@ -620,10 +613,10 @@ class SourceReader:
 
 
 def wheel_to_read(release: Release) -> Artifact | None:
-    """Return the wheel whose sources stand for a release: one for any platform, else for Linux,
+    """Return the wheel that represents a release's sources: one for any platform, else for Linux,
     else the first; None without any.
 
-    The modules of a release's wheels are taken to be the same.
+    The modules of a release's wheels are assumed equal.
     """
 
     def rank(artifact: Artifact) -> tuple[bool, bool, str]:

@@ -1,6 +1,4 @@
-"""A real package index: a ReleaseSource over the Simple API (PEP 503, 691, 700), HTML
-or JSON.
-"""
+"""A real package index: a ReleaseSource over the Simple API (PEP 503, 691, 700), HTML or JSON."""
 
 import contextlib
 import datetime
@@ -58,7 +56,7 @@ class IndexPage(Value, frozen=True):
 
 
 class ListedFile(Value, frozen=True, rename="kebab"):
-    """A file that a page lists, as the JSON form names its parts (PEP 691)."""
+    """A file that a page lists, with the field names of the JSON form (PEP 691)."""
 
     filename: str
     url: str
@@ -121,7 +119,7 @@ def page_of(response: requests.Response) -> IndexPage:
 
 
 def listed(page: IndexPage) -> list[ListedFile]:
-    """Return the files that a page lists; raise ValueError for what is no page of an index."""
+    """Return the files that a page lists; raise ValueError for a page of no index."""
     kind = page.content_type.partition(";")[0].strip().lower()
     if kind == "application/vnd.pypi.simple.v1+json":
         project = msgspec.json.decode(page.content, type=_Project)
@@ -150,7 +148,7 @@ def _linked(attributes: dict[str, str | None], text: str, base: str) -> ListedFi
         # It holds `true` or the digest of the metadata.
         core_metadata=None if metadata is None else metadata.lower() == "true" or "=" in metadata,
         yanked=(attributes["data-yanked"] or "") if "data-yanked" in attributes else False,
-        # Not in PEP 503; some indexes state it and uv reads it (2026-11-22).
+        # Not in PEP 503; some indexes have it and uv reads it (2026-11-22).
         upload_time=attributes.get("data-upload-time"),
     )
 
@@ -166,8 +164,10 @@ def _check_version(text: str) -> None:
 
 
 class KeptPages:
-    """The last sound page by URL, a file each; for this run only where none can be written. Whoever
-    has read a page keeps it: a captive portal's must not replace a good one.
+    """Caches the last valid page by URL, a file each; for this run only where the folder is
+    unwritable.
+
+    The caller stores a page after parsing it: a captive portal's must not replace a good one.
     """
 
     def __init__(self, folder: Path | None, fresh: int) -> None:
@@ -198,7 +198,7 @@ class KeptPages:
         return None if self._folder is None else self._folder / "pages" / name
 
 
-# What requests and the readers of JSON and HTML raise over a page.
+# What requests and the parsers of JSON and HTML raise for a page.
 UNREADABLE = (
     requests.RequestException,
     HTTPError,
@@ -245,10 +245,10 @@ class PyPISource:
     def package(self, name: str) -> Package:
         """Return all releases that the first index with a page for the name has.
 
-        Where the settings merge indexes, those of all of them: of equal file names the first
-        index's counts. Raises IndexUnreachable when no index has a page for the name, or when one
-        that counts gave no usable answer and nothing is kept from before: a later index, or half of
-        them, would pass for the right answer.
+        Where the settings merge indexes, those of all; of equal file names the first index's
+        counts. Raises IndexUnreachable when no index has a page for the name, or when one that
+        counts has neither a usable nor a cached answer. Otherwise a later index, or half of them,
+        would pass for the right answer.
         """
         name = canonicalize_name(name)
         pages = (
@@ -278,7 +278,7 @@ class PyPISource:
         return self._metadata.published(artifact)
 
     def contents(self, artifact: Artifact) -> dict[str, str]:
-        """Return the sha256 of each file of a wheel by path, as far as ranges tell."""
+        """Return the sha256 of each file of a wheel, if the index supports range requests."""
         return self._metadata.contents(artifact)
 
     def close(self) -> None:
@@ -286,7 +286,7 @@ class PyPISource:
         self._metadata.close()
 
     def _answer(self, index: str, name: str) -> Files | None:
-        # Return the files on one index's page, from before if need be; None when it has no such
+        # Return the files on one index's page, from the cache if necessary; None without such a
         # page.
         url = f"{without_login(index).rstrip('/')}/{name}/"
         cached = self._pages.get(url)
@@ -311,8 +311,9 @@ class PyPISource:
 
 
 def files_of(page: IndexPage, name: str) -> Files:
-    """Return the usable wheels and sdists of a page; raise ValueError where there are none: a
-    portal's page must not pass for an empty project.
+    """Return the usable wheels and sdists of a page; raise ValueError where there are none.
+
+    A captive portal's page must not pass for an empty project.
     """
     artifacts = (_artifact(file, name) for file in listed(page))
     usable = tuple(artifact for artifact in artifacts if artifact is not None)
@@ -341,8 +342,8 @@ def package_of(name: str, answers: Iterable[Files]) -> Package:
 
 
 def _artifact(file: ListedFile, name: str) -> tuple[Version, Artifact] | None:
-    # Return the file as an artifact; None for what cannot be installed or read, which a page may
-    # well list.
+    # Return the file as an artifact; None for an uninstallable or unreadable one, which a page may
+    # list.
     if not _FILENAME.fullmatch(file.filename) or not is_remote(file.url):
         return None
     try:
@@ -372,8 +373,8 @@ def _artifact(file: ListedFile, name: str) -> tuple[Version, Artifact] | None:
 
 @lru_cache(maxsize=4096)
 def _shared(tags: frozenset[Tag]) -> frozenset[Tag]:
-    # Return one and the same set for equal tags: the 1,800 files of a large package have some
-    # dozens of them.
+    # Return the same set object for equal tags: the 1,800 files of a large package have some
+    # dozens.
     return tags
 
 
@@ -386,8 +387,7 @@ def _specifier(text: str) -> SpecifierSet | None:
 
 
 def _time(text: str | None) -> datetime.datetime | None:
-    # Return the moment of an ISO 8601 text: Python 3.10's own reader takes neither `Z` nor every
-    # fraction.
+    # Parse an ISO 8601 text: Python 3.10's own parser takes neither `Z` nor every fraction.
     try:
         time = msgspec.convert(text, datetime.datetime)
     except msgspec.ValidationError:

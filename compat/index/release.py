@@ -1,6 +1,6 @@
-"""What the index holds, as values: artifacts, releases, packages, and the Catalogue of one moment.
+"""The index as values: artifacts, releases, packages, and the Catalogue of one moment.
 
-Their names in JSON are those of a kept catalogue, see `kept.py`.
+Their names in JSON are those of a stored catalogue, see `kept.py`.
 """
 
 import datetime
@@ -17,7 +17,7 @@ from compat.value import StrictValue, Value
 
 
 class _Kept(StrictValue, frozen=True, omit_defaults=True):
-    """What a catalogue keeps: without the fields that say nothing."""
+    """Base of what a catalogue stores: default fields are omitted."""
 
 
 class Artifact(
@@ -27,10 +27,10 @@ class Artifact(
 ):
     """One file of a release: a wheel (with its tags, PEP 425) or an sdist (no tags).
 
-    `has_metadata` is what the index says about a separate metadata file (PEP 658): None when it
-    says nothing. `uploaded` is None when the index gives no time (PEP 700 is optional),
-    `requires_python` when there is none or it is unreadable. `set_aside` says why the file is not
-    to be used although the index lists it, and `yank_reason` why it is yanked; mostly empty.
+    `has_metadata` is whether the index announces a separate metadata file (PEP 658), None when it
+    does not say. `uploaded` is None when the index gives no time (PEP 700 is optional),
+    `requires_python` when it is missing or unreadable. `set_aside` says why the file must not be
+    used although the index lists it. `yank_reason` says why it is yanked; both are mostly empty.
     """
 
     filename: str
@@ -45,7 +45,7 @@ class Artifact(
     has_metadata: bool | None = None
 
     def is_seen(self, until: datetime.datetime | None) -> bool:
-        """Whether the file was there before a moment; None stands for now."""
+        """Whether the file existed before a moment; None means now."""
         return until is None or (self.uploaded is not None and self.uploaded < until)
 
     @property
@@ -86,7 +86,7 @@ class Release(
 
     @property
     def yank_reason(self) -> str:
-        """Why it is yanked, in its project's words; empty where it told nobody."""
+        """Why it is yanked, in its project's words; empty where no reason is given."""
         return next((a.yank_reason for a in self.artifacts if a.yank_reason), "")
 
     @property
@@ -95,8 +95,9 @@ class Release(
 
 
 class Package(_Kept, frozen=True):
-    """All releases of a package (name as in PEP 503), oldest first; `stale_since` is the time of an
-    older answer that serves while the index is unreachable.
+    """All releases of a package (name as in PEP 503), oldest first.
+
+    `stale_since` is the time of a cached answer that is used while the index is unreachable.
     """
 
     name: str
@@ -108,11 +109,11 @@ class Package(_Kept, frozen=True):
         return earliest_upload(self.releases)
 
     def selected(self, selector: Selector) -> tuple[Release, ...]:
-        """Return the releases that the selector keeps, oldest first, yanked ones included."""
+        """Return the releases that the selector selects, oldest first, yanked ones included."""
         return tuple(release for release in self.releases if selector.keeps(release.version))
 
     def coordinates(self, selector: Selector) -> tuple[Version, ...]:
-        """Return the exact versions, or series where the selector keeps these, oldest first."""
+        """Return the exact versions, or series where the selector selects these, oldest first."""
         releases = self.selected(selector)
         versions = {release.version for release in releases}
         own = versions.intersection(selector.also)
@@ -123,7 +124,7 @@ class Package(_Kept, frozen=True):
         return tuple(
             release
             for release in self.releases
-            # First what is asked of each coordinate in turn, as it costs a tenth of the other.
+            # The first query for each coordinate in turn, as it costs a tenth of the other.
             if selector.stands_for(coordinate, release.version) and selector.keeps(release.version)
         )
 
@@ -144,9 +145,8 @@ class Required(Value, frozen=True):
     """A package that releases of the subject pin: every release that one of `pins` admits, or
     `whole` with all.
 
-    Of a release only the files count that the declared platform can take, and of its metadata only
-    what it asks of the axes' packages and of other required ones; where that was not read, nothing
-    is known of it.
+    Only a release's files for the declared platform count, and only its requirements on the axes'
+    packages and on other required ones. Unread metadata is unknown.
     """
 
     package: Package
@@ -155,12 +155,11 @@ class Required(Value, frozen=True):
 
 
 class Catalogue(Value, frozen=True):
-    """The index at one moment, as far as one matrix needs it: a Package for each package axis, and
-    what is pinned.
+    """The index at one moment as a matrix needs it: a Package for each package axis, and the pins.
 
-    `prereleases` has, for each package of the lane of that name, the one release to try, or none,
-    `newer` the releases that came after all those that a bounded axis selects, and `lowest`, where
-    the matrix has that lane, the lowest declared ones that an axis leaves out.
+    `prereleases` has the one release to try, or none, for each package of that variant. `newer` has
+    the releases after all those that a bounded axis selects. `lowest` has the lowest declared
+    releases that an axis excludes, where the matrix has that variant.
     """
 
     packages: tuple[Package, ...]
@@ -170,9 +169,7 @@ class Catalogue(Value, frozen=True):
     lowest: tuple[Package, ...] = ()
 
     def package(self, name: str) -> Package:
-        """Return the package of that normalised name; KeyError when the catalogue was not asked for
-        it.
-        """
+        """Return the package of that normalised name; KeyError when it is not in the catalogue."""
         for package in self.packages:
             if package.name == name:
                 return package
@@ -229,17 +226,15 @@ def _series_of(artifact: Artifact) -> Iterator[Version]:
 
 
 class ReleaseSource(Protocol):
-    """Something that knows the releases of packages."""
+    """Provides the releases of packages."""
 
     def package(self, name: str) -> Package:
-        """Return all releases of the package; raise IndexUnreachable when there is no trustworthy
-        answer.
-        """
+        """Return all releases of the package; raise IndexUnreachable without a reliable answer."""
 
     def elsewhere(self, index_url: str) -> "ReleaseSource":
-        """Return a source that asks that index alone, in the same way."""
+        """Return a source that queries only that index, in the same way."""
 
     def published(self, artifact: Artifact) -> Published | None:
-        """Return what the artifact's own metadata asks for; None for an sdist, which has none to
-        rely on.
+        """Return the requirements in the artifact's own metadata; None for an sdist, whose metadata
+        is not reliable.
         """

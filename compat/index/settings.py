@@ -1,6 +1,4 @@
-"""Where the package index is and how to reach it: as told, else as pip is configured, else the
-public one.
-"""
+"""The package index and how to reach it: as given, else as in pip's settings, else public."""
 
 import ast
 import re
@@ -11,16 +9,17 @@ from urllib.parse import urlsplit
 from compat.errors import UsageError
 from compat.value import Value
 
-# `pip config list` takes 0.2 s, but more than 10 s where 20 processes share 2 cores (2026-11-23): a
-# pip that was taken for missing had runs ask the public index. What hangs must not hang us.
+# `pip config list` takes 0.2 s, but more than 10 s where 20 processes share 2 cores (2026-11-23). A
+# pip that was wrongly taken for missing made runs use the public index. A hanging pip must not
+# block compat.
 PIP_SECONDS = 60
 
 _LINE = re.compile(r"^(?P<section>:env:|[^.=]+)\.(?P<key>[^.=]+)=(?P<value>.*)$")
-_SECTIONS = ("global", "install", ":env:")  # each beats those before it, as in `pip install`
+_SECTIONS = ("global", "install", ":env:")  # each overrides those before it, as in `pip install`
 
 
 class IndexOptions(Value, frozen=True, kw_only=True):
-    """An index to use instead of pip's; `refresh` passes over the cache."""
+    """An index to use instead of pip's; `refresh` ignores the cache."""
 
     index_url: str | None = None
     extra_index_urls: tuple[str, ...] = ()
@@ -28,17 +27,16 @@ class IndexOptions(Value, frozen=True, kw_only=True):
 
 
 class IndexSettings(Value, frozen=True):
-    """The main index, extra ones, and how to get there.
+    """The main index, extra ones, and the connection settings.
 
-    An extra index comes before the main one, and of each package only the first index that has it
-    counts, as uv does by default: else anybody could put a newer version of a private package on a
-    public index. With `merged` all indexes count alike, as pip does.
+    An extra index takes precedence over the main one. Only the first index that has a package
+    counts, as in uv's default: else anybody could publish a newer version of a private package on a
+    public index. With `merged` all indexes rank equally, as in pip.
     https://docs.astral.sh/uv/concepts/indexes/#searching-across-multiple-indexes
 
     `cert` is a path to a bundle of certificates, `proxy` a URL; None leaves either to the
-    environment, as requests reads it. `left_out` lists what pip would use besides and compat does
-    not: local indexes and `find-links`, because a lock with files that only this machine has would
-    not install elsewhere.
+    environment, as requests reads it. `left_out` lists pip's sources that compat ignores: local
+    indexes and `find-links`. A lock with files of one machine would not install elsewhere.
     """
 
     index_url: str
@@ -63,13 +61,11 @@ def settings(
     cert: str | None = None,
     proxy: str | None = None,
 ) -> IndexSettings:
-    """Return the settings: what is given wins, each on its own, over pip's configuration and over
-    the public index.
+    """Return the settings: each given one overrides pip's configuration and the public index.
 
     Raises UsageError for a given address that is not http or https. pip's configuration is read
     through its public command (0.17 s measured, which is why it is neither started ahead nor
-    replaced by pip's private modules); a pip that is missing or broken counts as one that is not
-    configured.
+    replaced by pip's private modules). A missing or broken pip counts as not configured.
     """
     for address in (*([] if index_url is None else [index_url]), *extra_index_urls):
         if not is_remote(address):
@@ -93,7 +89,7 @@ def settings(
 
 
 def has_extras(extra_index_urls: Sequence[str] = ()) -> bool:
-    """Return whether `settings` names more than one index: it is quicker to ask this alone."""
+    """Return whether `settings` names more than one index: it is faster to query this alone."""
     extras = extra_index_urls or _extras((), read_listing(_pip_config_list()))
     return any(map(is_remote, extras))
 
@@ -103,7 +99,7 @@ def _extras(asked: Sequence[str], listed: Mapping[str, str]) -> list[str]:
 
 
 def read_listing(text: str) -> dict[str, str]:
-    """Return what `pip config list` shows, by key: environment over [install] over [global]."""
+    """Parse the output of `pip config list`, by key: environment over [install] over [global]."""
     sections: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
     for line in text.splitlines():
         if (match := _LINE.match(line)) is None or match["section"] not in sections:
@@ -117,13 +113,13 @@ def read_listing(text: str) -> dict[str, str]:
 
 
 def without_credentials(url: str) -> str:
-    """Return the URL without user and password; of a malformed one, rather less."""
+    """Return the URL without user and password; a malformed one loses rather more."""
     scheme, slashes, rest = url.rpartition("://")
     return f"{scheme}{slashes}{rest.rpartition('@')[2]}"
 
 
 def is_remote(url: str) -> bool:
-    """Return whether the address is one that any machine could ask: http or https, with a host."""
+    """Return whether any machine could reach the address: http or https, with a host."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -132,15 +128,14 @@ def is_remote(url: str) -> bool:
 
 
 def _public_index() -> str:
-    # pip comes with pip-tools; it loads for longer than most questions.
+    # pip is installed with pip-tools; loading it takes longer than most answers.
     from pip._internal.models.index import PyPI
 
     return PyPI.simple_url
 
 
 def _pip_config_list() -> str:
-    # Return what pip says about its configuration; `-I` keeps a folder `pip` of the working
-    # directory out.
+    # Return pip's configuration; `-I` ignores a folder `pip` in the working directory.
     import subprocess
 
     command = [sys.executable, "-I", "-m", "pip", "config", "list"]

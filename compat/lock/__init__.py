@@ -1,4 +1,1 @@
-"""What exactly gets installed.
-
-In comes a feasible cell; out goes a Lock, or a Refusal with its cause.
-"""
+"""Resolves a feasible cell into a Lock, the exact pins to install, or a Refusal with its cause."""

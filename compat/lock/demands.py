@@ -1,7 +1,7 @@
-"""What a cell asks of a resolver, as a set of facts: the more of them hold, the less can be locked.
+"""A cell's question to a resolver as a set of facts: more facts mean fewer solutions.
 
-So a set of facts that cannot be locked answers every cell that holds all of them. A date is none of
-them: what cannot be locked from all releases there are cannot be locked from fewer.
+So a set of facts that cannot be locked answers every cell that holds all of them. A date is no
+fact: what cannot be locked from all releases cannot be locked from fewer.
 """
 
 import datetime
@@ -24,32 +24,33 @@ from compat.plan.feasible import Feasibility
 from compat.value import Value
 
 Facts = frozenset[str]
-# What a rule says of a package wherever in the tree it is asked for. No requirement begins so.
+# The prefix of a rule on a package throughout the tree. No requirement begins so.
 _THROUGHOUT = "throughout: "
 _AS_ASKED = "as asked"
 
 
 class Demands:
-    """The facts of a matrix's cells, each worked out once.
+    """The facts of a matrix's cells, each computed once.
 
-    A fact is a requirement among the roots (`lib==0.4.13`), or of a package that some rule of the
-    matrix replaces throughout the tree that none does in this cell (`throughout: numpy as asked`).
+    A fact is a requirement among the roots (`lib==0.4.13`). A fact can also say that no rule of
+    this cell replaces a package that other cells' rules replace throughout the tree (`throughout:
+    numpy as asked`).
     """
 
     def __init__(self, facts: Feasibility) -> None:
         self._facts = facts
         self._matrix = facts.matrix
         self._python = facts.matrix.interpreters.name
-        # Of these a fact says what becomes of them in the whole tree.
+        # For these a fact says how the whole tree treats them.
         self.replaceable = replaceable(facts.matrix)
         self._memo: dict[tuple[object, ...], Facts] = {}
 
     def of(self, cell: Cell) -> tuple[Facts, ...]:
         """Return the facts of the cell under each of the subject's releases that it can have.
 
-        A cell is refused when each of these is. Empty where no release can be installed. In a
-        relaxed cell every package may move that is neither the subject nor on an axis, so of such
-        a package the fact is that it is asked for, and that no rule speaks of it.
+        A cell cannot be locked when none of these can. Empty where no release can be installed. In
+        a relaxed cell every package may move that is neither the subject nor on an axis. For such a
+        package the fact is that it is required, and that no rule names it.
         """
         pins: dict[str, str] = {
             axis.normalised_name: pinned(axis, cell)
@@ -70,10 +71,11 @@ class Demands:
         return tuple(sets)
 
     def inputs(self, cell: Cell, held: Facts) -> Inputs:
-        """Return the question whether these facts alone can be locked, on the cell's Python.
+        """Return the inputs that test whether these facts alone can be locked, on the cell's
+        Python.
 
-        Every release is seen, whenever it came out. What no fact speaks of is as lax as can be: a
-        package that some rule replaces is left out of the tree.
+        Every release is visible, whatever its date. Without a fact the loosest case holds: a
+        package that some rule replaces is excluded from the tree.
         """
         spoken = [_after(fact) for fact in sorted(held) if not is_requirement(fact)]
         matrix = self._matrix
@@ -95,7 +97,7 @@ class Demands:
             for name, r in self._facts.relaxations(cell).items()
         }
         asked = asked_lines(self._facts, release, cell.on(self._python).version, relaxations)
-        # A name alone says nothing beside the pin of its coordinate.
+        # A bare name adds nothing beside the pin of its coordinate.
         axes = {axis.normalised_name for axis in self._matrix.packages}
         lines = (line for line in asked if line not in axes)
         return frozenset((*lines, *self._matrix.requirements))
@@ -128,7 +130,7 @@ def is_fact(text: str) -> bool:
 
 
 def keeps_prereleases(fact: str) -> bool:
-    """Return whether a requirement admits pre-releases; without it fewer releases may be had."""
+    """Return whether a requirement admits pre-releases; without it fewer releases are available."""
     return is_requirement(fact) and bool(Requirement(fact).specifier.prereleases)
 
 
@@ -141,7 +143,7 @@ def _name(text: str) -> str:
 
 
 class KnownLocks:
-    """The locks of a session. Several threads may use it."""
+    """The locks of a session, for use by several threads."""
 
     def __init__(self, package_of: Callable[[str], Package]) -> None:
         self._package_of = package_of
@@ -150,7 +152,7 @@ class KnownLocks:
         self._dates: dict[tuple[object, ...], datetime.datetime | None] = {}
 
     def add(self, lock: Lock) -> None:
-        """Add a lock, unless it has a pre-release: whether others may take that is unknown."""
+        """Add a lock, unless it has a pre-release: whether other inputs allow that is unknown."""
         if any(pin.version.is_prerelease for pin in lock.pins):
             return
         with self._guard:
@@ -161,8 +163,9 @@ class KnownLocks:
             return len(self._locks.get(_world(inputs), ()))
 
     def answering(self, inputs: Inputs, after: int = 0) -> Lock | None:
-        """Return the newest lock after the first `after` whose pins meet these inputs, or None. A
-        resolver may choose others. Raises IndexUnreachable.
+        """Return the newest lock after the first `after` whose pins satisfy these inputs, or None.
+
+        A resolver may choose other pins. Raises IndexUnreachable.
         """
         with self._guard:
             known = self._locks.get(_world(inputs), [])[after:]
@@ -177,7 +180,7 @@ class KnownLocks:
             if name in entry.pins and not _admits(demand, entry.pins[name]):
                 return False
         for text in inputs.requirements:
-            # What both ask in the same words holds, unless it is replaced.
+            # A requirement that both share word for word holds, unless it is replaced.
             if text in entry.requirements:
                 continue
             demand = _demand(text)
@@ -197,7 +200,7 @@ class KnownLocks:
         )
 
     def _is_seen(self, pin: Pin, inputs: Inputs, lock: Lock) -> bool:
-        """Whether the date of the inputs shows a file of the pin that the cell can have."""
+        """Whether the date of the inputs shows a file of the pin that the cell can install."""
         until = inputs.cutoff(pin.name)
         if until is None:
             return True
@@ -218,7 +221,7 @@ class KnownLocks:
 
 
 class _Demand(Value, frozen=True, kw_only=True):
-    """A requirement, taken apart; `is_simple` unless it names a file or has a marker."""
+    """A parsed requirement; `is_simple` unless it names a file or has a marker."""
 
     name: str
     specifier: SpecifierSet
@@ -227,7 +230,7 @@ class _Demand(Value, frozen=True, kw_only=True):
 
 
 class _KnownLock(Value, frozen=True, kw_only=True):
-    """A lock with what is asked of it again and again. The subject's own pin was not resolved."""
+    """A lock with its precomputed requirements. The subject's own pin was not resolved."""
 
     lock: Lock
     pins: dict[str, Pin]

@@ -1,6 +1,4 @@
-"""The layers of a cell's packages: what the library brings, and what only its suite and pytest
-bring.
-"""
+"""The layers of a cell's packages: the library's, and those that only suite and pytest require."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,9 +27,9 @@ from compat.plan.requirements import parsed
 def locked_in_layers(lock: Callable[[Inputs], Lock | Refusal], inputs: Inputs) -> Lock | Refusal:
     """Resolve the library alone, as a user would; then the suite and pytest beside those pins.
 
-    The second question has no date: nobody asks how old pytest is, and one of 2018 does not run our
-    plugin. Where the library's pins leave nothing that the suite can use, both are resolved
-    together. What cannot be locked then, though the library alone can, is a fault of the suite.
+    The second resolution has no date: the age of pytest is irrelevant, and one of 2018 cannot run
+    our plugin. Where the library's pins leave the suite no solution, both are resolved together. If
+    that fails though the library alone resolves, it is a fault of the suite.
     """
     if not inputs.suite:
         return lock(inputs)
@@ -55,7 +53,7 @@ def locked_in_layers(lock: Callable[[Inputs], Lock | Refusal], inputs: Inputs) -
 
 
 def _of_suite(inputs: Inputs, refusal: Refusal) -> Refusal:
-    """The refusal, named by those requirements of the suite that the resolver speaks of."""
+    """The resolution failure, naming the suite's requirements that the resolver mentions."""
     if refusal.cause in ("build", "build-tool", "unsupported"):
         return refusal
     words = {*refusal.named, *re.findall(r"[\w.-]+", canonicalize_name(refusal.because))}
@@ -87,7 +85,7 @@ def _beside(inputs: Inputs, library: Lock) -> Inputs:
 def suite_only_of(
     lock: Lock, subject: str, suite: Collection[str], requires: Mapping[str, Iterable[str]]
 ) -> tuple[str, ...]:
-    """Return the pins that only the suite brings, by what each installed package requires."""
+    """Return the pins that only the suite needs, by the metadata of each installed package."""
     if lock.suite_only is not None:
         return lock.suite_only
     roots = (subject, *(text for text in lock.inputs.requirements if text not in suite))
@@ -98,8 +96,9 @@ def suite_only_of(
 def asked_in(
     inputs: Inputs, roots: Iterable[str], requires: Callable[[str], Iterable[str]]
 ) -> set[tuple[str, SpecifierSet]]:
-    """Return each package that these roots or what they bring requires, by normalised name, with
-    its bound, as the inputs' overrides and excludes change it.
+    """Return each package that these roots or their dependencies require, with its bound.
+
+    By normalised name, with the inputs' overrides and excludes applied.
     """
     markers = marker_values(inputs.python, inputs.platform)
     replaced = {canonicalize_name(r.name): r for r in filter(None, map(parsed, inputs.overrides))}
@@ -127,13 +126,13 @@ def asked_in(
 def handed_lock(
     text: str, name: str, planned: Mapping[str, Cell], facts: Feasibility, source: ReleaseSource
 ) -> Lock:
-    """Return the lock of a file `<cell>.txt`; raise DeclarationError when it is not one that this
-    checkout asks for.
+    """Return the lock of a file `<cell>.txt`; raise DeclarationError if this checkout would not
+    make it.
 
     Its cell is planned and feasible, its inputs are those of the cell's recipe, its builds are
-    named, the index lists each of its hashes for that version, and its pins are what the inputs
-    and the metadata of the pins ask for: no less, no more, and none that the cell's date hides.
-    Which of the versions that fit a resolver takes is not asked again.
+    named. The index lists each of its hashes for that version. Its pins are exactly what the inputs
+    and the pins' metadata require, and the cell's date hides none of them. Which of the fitting
+    versions a resolver would choose is not checked.
     """
     lock = decode_lock(text, name)
     refuse = partial(DeclarationError.of, path=name, hint="`compat matrix lock` makes it again")
@@ -164,13 +163,13 @@ def _unasked(lock: Lock, cell: Cell, facts: Feasibility) -> str:
         if getattr(inputs, field) != getattr(asked, field):
             return f"has another `{field}` than the cell"
     held = inputs_of(facts, cell, soft_packages(facts, cell))
-    # What the search adds of its own is one version, or a bound that its lock says is withdrawn.
+    # The search itself adds only one version, or a bound that its lock marks as withdrawn.
     loose = [
         line
         for line in {*inputs.requirements}.difference(asked.requirements, held.requirements)
         if "==" not in line and name_of_line(line) not in inputs.constraints
     ]
-    # A floor asks for its package, too: only what gives way has one.
+    # A floor requires its package, too; only packages that may give way have one.
     firm = {*map(name_of_line, inputs.floors)} - facts.relaxations(cell).keys()
     if loose or firm or not asks_as_declared(facts, cell, lock):
         return "asks for something that the cell does not"
@@ -185,19 +184,19 @@ def _unasked(lock: Lock, cell: Cell, facts: Feasibility) -> str:
 
 
 class _Pins:
-    """The pins of a lock, with what the index lists and publishes of each."""
+    """The pins of a lock, with the index's files and metadata of each."""
 
     def __init__(self, lock: Lock, sources: Sequence[ReleaseSource]) -> None:
         self._lock, self._sources = lock, sources
         self._pins = {pin.name: pin for pin in lock.pins}
         injected = lock.inputs.injected_pin
-        # Its own requirements stand among the inputs.
+        # Its own requirements are among the inputs.
         self._injected = "" if injected is None else injected.name
         self._files = cache(self._listed)
 
     @property
     def unfit(self) -> str:
-        """Why these pins do not answer the lock's inputs; empty when they do."""
+        """Why these pins do not satisfy the lock's inputs; empty when they do."""
         if len(self._pins) < len(self._lock.pins):
             return "pins a package twice"
         injected = self._lock.inputs.injected_pin
@@ -208,7 +207,7 @@ class _Pins:
         )
 
     def _unlisted(self, pin: Pin) -> str:
-        """Why no index backs the pin; empty when it lists all hashes, one of them for the cell."""
+        """Why no index confirms the pin; empty when it lists all hashes, one for the cell."""
         inputs, files = self._lock.inputs, self._files(pin)
         if not (pin.hashes and {*pin.hashes} <= {file.sha256 for file in files}):
             return f"pins {pin.name} {pin.version} to files that the index does not list"
@@ -256,7 +255,7 @@ class _Pins:
         further = names - {name for name, _ in asked_in(inputs, roots, requires)} - {self._injected}
         if further and not self._lock.builds:
             yield f"pins {min(further)}, which nothing asks for"
-        # What a build asks for is known only where it was made; what that asks for is known here.
+        # A build's requirements are known only on its machine; their dependencies are known here.
         bounds = asked_in(inputs, (*roots, *further), requires)
         for name, bound in sorted(bounds, key=str):
             if name not in names:

@@ -1,6 +1,4 @@
-"""Lock file text <-> Lock: a requirements file with hashes, whose leading comments carry the
-inputs.
-"""
+"""Encodes and decodes lock files: requirements with hashes, whose comments hold the inputs."""
 
 import datetime
 import hashlib
@@ -41,7 +39,7 @@ def encode_lock(lock: Lock) -> str:
 
 
 def decode_lock(text: str, source: str) -> Lock:
-    """Return the lock that the text holds; raise DeclarationError when it is not one of ours."""
+    """Parse a lock; raise DeclarationError when the text is not one of ours."""
     head, body = _split(text)
     try:
         if head["lock-format"] != [FORMAT]:
@@ -65,7 +63,7 @@ def decode_lock(text: str, source: str) -> Lock:
 
 
 def decode_inputs(text: str, source: str) -> Inputs:
-    """Return the inputs of a lock's text, without its pins; raise DeclarationError."""
+    """Parse only the inputs of a lock; raise DeclarationError."""
     head, _ = _split(text)
     if "given" in head or head.get("lock-format") != [FORMAT]:
         return decode_lock(text, source).inputs
@@ -89,7 +87,7 @@ def read_pins(text: str) -> dict[str, Version]:
 
 
 def read_versions(text: str, names: Collection[str]) -> dict[str, Version] | None:
-    """Return the versions of these packages; None where the pins do not have their digest."""
+    """Return the versions of these packages; None where the pins do not match their digest."""
     lines = _lines_of_digest(text[_body_start(text) :], read_digest(text))
     if lines is None:
         return None
@@ -99,14 +97,14 @@ def read_versions(text: str, names: Collection[str]) -> dict[str, Version] | Non
 
 
 def _version_text(name: str, body: str) -> str:
-    """The version of a pin, else empty. A regular expression takes seconds of 100,000 locks."""
+    """The version of a pin, else empty. A regular expression takes seconds for 100,000 locks."""
     _, is_pinned, rest = body.rpartition(f"\n{name}==")
     version = _WORD.match(rest) if is_pinned else None
     return version[0] if version else ""
 
 
 def decode_pins(text: str) -> list[Pin]:
-    """Return the pins of a requirements text with hashes, by name; raise ValueError."""
+    """Parse a requirements text with hashes into pins by name; raise ValueError."""
     pins = []
     for entry in text.replace("\\\n", " ").splitlines():
         if not entry.strip() or entry.lstrip().startswith("#"):
@@ -121,7 +119,7 @@ def decode_pins(text: str) -> list[Pin]:
 
 
 def _own_pins(body: str, digest: str) -> tuple[Pin, ...]:
-    """The pins of a lock with this digest; only a text that we did not write is parsed."""
+    """The pins of a lock with this digest; only foreign text needs a full parse."""
     lines = _lines_of_digest(body, digest)
     if lines is not None:
         return tuple(map(_own_pin, lines.splitlines()))
@@ -132,14 +130,14 @@ def _own_pins(body: str, digest: str) -> tuple[Pin, ...]:
 
 
 def _lines_of_digest(body: str, digest: str) -> str | None:
-    """A line for each pin, as the digest is made of them; None where it is another one."""
+    """A line for each pin, as the digest is computed; None where the digest differs."""
     lines = body.replace(_BREAK, " ")
     return lines if hashlib.sha256(lines.encode()).hexdigest() == digest else None
 
 
 @lru_cache(maxsize=20_000)
 def _own_pin(line: str) -> Pin:
-    """The pin of a line of the digest; locks of one matrix have most of theirs in common."""
+    """The pin of a line of the digest; locks of one matrix share most pins."""
     match = _LINE.fullmatch(line)
     if match is None:
         raise ValueError(f"{line[:80]!r} is not an exact pin")
@@ -147,8 +145,8 @@ def _own_pin(line: str) -> Pin:
 
 
 def parse_exact(text: str) -> tuple[str, Version]:
-    """Return normalised name and version of `name==version`; raise ValueError for another."""
-    # What we wrote ourselves needs no parser of requirements, which takes ten times as long.
+    """Return normalised name and version of `name==version`; raise ValueError for other text."""
+    # Our own text needs no full parser of requirements, which takes ten times as long.
     if plain := _PLAIN.fullmatch(text):
         return plain[1], locked_version(plain[2])
     try:
@@ -256,7 +254,7 @@ def kept_lock(path: Path) -> Lock:
 
 
 class LockDigests(LazyMapping[str]):
-    """The digest of each lock of a folder, by cell; a lock is read when it is asked for."""
+    """The digest of each lock of a folder, by cell; a lock is read on first use."""
 
     def __init__(self, folder: Path, packages: Collection[str]) -> None:
         super().__init__(lambda: self.states, self._digest)
@@ -288,7 +286,7 @@ class LockDigests(LazyMapping[str]):
 
 
 class LocksByCell(LazyMapping[Lock]):
-    """The locks of cells, each read when it is asked for."""
+    """The locks of cells, each read on first use."""
 
     def __init__(self, cells: Iterable[str], lock_of: Callable[[str], Lock | None]) -> None:
         def read(cell: str) -> Lock:

@@ -1,6 +1,4 @@
-"""What a locker is asked and what it answers: Inputs in; a Lock, or a Refusal with its cause,
-out.
-"""
+"""The interface of lockers: Inputs in; a Lock, or a Refusal with its cause, out."""
 
 import datetime
 import hashlib
@@ -33,27 +31,25 @@ class Pin(Value, frozen=True):
 
 
 class Cutoff(Value, frozen=True):
-    """A package's own date inside a lock: releases up to `until` are seen; None: all."""
+    """A package's own date inside a lock: releases up to `until` are visible; None: all."""
 
     package: str
     until: datetime.datetime | None
 
 
 class Inputs(Value, frozen=True):
-    """Everything that decides a lock, in resolver's terms; sorted, so that equal questions are
-    equal values.
+    """Everything that decides a lock, in resolver's terms; sorted, so that equal inputs are equal.
 
     `python` is a full CPython version and `platform` an architecture with a glibc
-    (`x86_64-manylinux_2_31`). `requirements` are the roots, and of the packages in
-    `no_prereleases` no pre-release counts. `overrides` replace what any package of the tree asks of
-    theirs, and `excludes` drop packages from it. `as_of` hides releases that came out later;
-    `cutoffs` are the exemptions from it. `injected_pin` joins the answer without being resolved:
-    the subject, when its own requirements stand among the roots in its place. `install_as_python`
-    is a Python that it admits, when it does not admit the cell's: an installer must be told that
-    one to install it at all. `floors` are requirements each of whose packages is to be the lowest
-    that the others and the tree let in. `constraints` bound packages and bring none. `index` is the
-    address of a further index for this lock alone; all indexes count alike then. `suite` are those
-    of the requirements that only the suite has: the library is resolved without them.
+    (`x86_64-manylinux_2_31`). `requirements` are the roots; packages in `no_prereleases` may not be
+    pre-releases. `overrides` replace requirements throughout the tree, and `excludes` drop packages
+    from it. `as_of` hides later releases; `cutoffs` are the exemptions. `injected_pin` joins the
+    answer unresolved: the subject, when its own requirements are among the roots.
+    `install_as_python` is a Python that it admits, when it does not admit the cell's: the installer
+    needs it to install the pin. `floors` are requirements whose packages get the lowest version
+    that the others and the tree allow. `constraints` bound packages without requiring them. `index`
+    is the address of a further index for this lock alone; all indexes then rank equally. `suite`
+    are the requirements of the suite alone: the library is resolved without them.
     """
 
     cell: str
@@ -73,18 +69,18 @@ class Inputs(Value, frozen=True):
     suite: tuple[str, ...] = ()
 
     def cutoff(self, package: str) -> datetime.datetime | None:
-        """Return the moment up to which releases of the package are seen; None: all of them."""
+        """Return the moment up to which releases of the package are visible; None: all of them."""
         return next(
             (cutoff.until for cutoff in self.cutoffs if cutoff.package == package), self.as_of
         )
 
 
 class Lock(Value, frozen=True):
-    """The exact pins that answer the inputs, sorted by name. `tool` is the locker and its version.
+    """The exact pins that satisfy the inputs, sorted by name. `tool` is the locker and its version.
 
-    `builds` names the pins that no wheel of the index fits: they are built from their source
+    `builds` names the pins without a fitting wheel on the index: they are built from their source
     distribution. `suite_only` names the pins that only the suite and pytest need; None where
-    that is not known, as in locks from before 26 November 2026.
+    unknown, as in locks from before 26 November 2026.
     """
 
     inputs: Inputs
@@ -99,7 +95,7 @@ class Lock(Value, frozen=True):
 
     @property
     def library_pins(self) -> tuple[Pin, ...]:
-        """What a user installs: the pins without the suite's; all where that is not known."""
+        """What a user installs: the pins without the suite's; all where that is unknown."""
         return tuple(pin for pin in self.pins if pin.name not in (self.suite_only or ()))
 
     @property
@@ -114,14 +110,12 @@ def lock_digest(pins: Iterable[Pin]) -> str:
 
 
 class Refusal(Value, frozen=True):
-    """The resolver's considered no.
+    """A resolution failure that the resolver proved.
 
-    `subject` is the requirement that cannot be met, `because` one sentence.
-
-    `hidden` names packages that the resolver missed because of the date it was asked about, in
-    order of mention, and `wheelless` those of which it met a release without a usable wheel.
-    `named` are all packages that its whole derivation names, normalised (PEP 503) and sorted; empty
-    where it tells none.
+    `subject` is the requirement that cannot be met, `because` one sentence. `hidden` names packages
+    that the date hid from the resolver, in order of mention. `wheelless` names those with a release
+    that has no usable wheel. `named` are all packages of its derivation, normalised (PEP 503) and
+    sorted; empty where it shows none.
     """
 
     cause: Cause
@@ -136,9 +130,7 @@ class Refusal(Value, frozen=True):
 
 
 class Locker(Protocol):
-    """Something that turns inputs into exact pins."""
+    """Turns inputs into exact pins."""
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
-        """Return the pins or a refusal; raise IndexUnreachable, or ToolFailed when the resolver
-        broke.
-        """
+        """Return the pins or a Refusal; raise IndexUnreachable, or ToolFailed on other trouble."""

@@ -1,4 +1,4 @@
-"""What lies between two locks: the packages that differ, and locks with some of them exchanged."""
+"""Locks between two locks: the packages that differ, and locks with some of them exchanged."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -20,16 +20,17 @@ from compat.plan.platform import accepted_tags, admits, marker_values
 from compat.plan.requirements import Asked, active
 from compat.value import Value
 
-# The interpreter can differ as well; no package may be called so.
+# The interpreter can differ as well; no package may have this name.
 INTERPRETER = "python"
-# What a release asks for on a Python: package, version, the interpreter's version.
+# The requirements of a release on a Python: package, version, the interpreter's version.
 Asks = Callable[[str, Version, Version], tuple[Asked, ...]]
 
 
 class Exchange(Value, frozen=True, kw_only=True):
     """A package that differs between two locks: its version in each, None where it is missing.
 
-    `brings` names the packages that only one of the locks has, and that come or go with this one.
+    `brings` names the packages that only one of the locks has, and that are added or removed with
+    this one.
     """
 
     package: str
@@ -45,11 +46,11 @@ class Exchange(Value, frozen=True, kw_only=True):
 def exchanges_between(
     good: Lock, bad: Lock, asks: Asks, runner: frozenset[str] = frozenset()
 ) -> tuple[Exchange, ...]:
-    """Return what differs, by name. What comes or goes is part of the exchange of the package that
-    asks for it, where one does.
+    """Return the differences by name.
 
-    Between two interpreters, what is asked for on one of them alone goes with the interpreter, and
-    so do the packages of the test `runner`.
+    An added or removed package belongs to the exchange of a package that requires it, if any.
+    Between two interpreters, packages required on one of them alone belong to the interpreter. So
+    do the packages of the test `runner`.
     """
     before, after = _versions(good), _versions(bad)
     common = sorted(before.keys() & after.keys())
@@ -57,7 +58,7 @@ def exchanges_between(
     is_other_python = INTERPRETER in names
     carrier = dict.fromkeys(runner.intersection(names) if is_other_python else (), INTERPRETER)
     moved = {name for name in common if name in names and name not in carrier}
-    # Breadth first: what an added package asks for comes with the same moved one.
+    # Breadth first: the dependencies of an added package belong to the same moved one.
     waiting = [(name, name) for name in common if name in moved]
     if is_other_python:
         waiting += [(name, INTERPRETER) for name in common if name not in moved]
@@ -83,7 +84,7 @@ def exchanges_between(
 
 
 def exchanged(base: Lock, other: Lock, packages: Iterable[str], name: str) -> Lock:
-    """Return the lock `base` with these packages as `other` has them, under another cell's name."""
+    """Return the lock `base` with these packages as in `other`, under another cell's name."""
     pins = {pin.name: pin for pin in other.pins}
     lock = repinned(base, {package: pins.get(package) for package in set(packages)}, name)
     injected = base.inputs.injected_pin or other.inputs.injected_pin
@@ -102,11 +103,11 @@ def exchanged(base: Lock, other: Lock, packages: Iterable[str], name: str) -> Lo
 
 
 def repinned(base: Lock, pins: Mapping[str, Pin | None], name: str) -> Lock:
-    """Return the lock with other pins in the place of its own; None takes a package away."""
+    """Return the lock with these pins instead of its own; None removes a package."""
     every: dict[str, Pin | None] = {**{pin.name: pin for pin in base.pins}, **pins}
     chosen = tuple(every[package] for package in sorted(every) if package != INTERPRETER)
     listed = tuple(pin for pin in chosen if pin is not None)
-    # With other versions, other packages may be the suite's alone: the cell finds out from these.
+    # With other versions the suite-only packages may differ: the cell determines them from these.
     roots = {name_of_line(t) for t in base.inputs.requirements if t not in base.inputs.suite}
     inputs = msgspec.structs.replace(
         base.inputs,
@@ -137,7 +138,7 @@ def tree_of(lock: Lock, roots: Iterable[str], asks: Asks) -> frozenset[str]:
 
 
 def published_asks(source: ReleaseSource, platform: str) -> Asks:
-    """Return what tells the requirements of a release; nothing is known of one without a wheel."""
+    """Return a reader of a release's requirements; they are unknown without a wheel."""
 
     @cache
     def asks(name: str, version: Version, python: Version) -> tuple[Asked, ...]:
@@ -167,8 +168,9 @@ def usable_wheel(release: Release, python: Version, platform: str) -> Artifact |
 
 
 def refused_by_metadata(lock: Lock, ends: Sequence[Lock], asks: Asks) -> str:
-    """Return what in a mixed lock its own metadata forbids, where the ends differ; what an end
-    itself disregards is allowed, as a matrix may have overruled it.
+    """Return what the metadata in a mixed lock forbids, where the ends differ.
+
+    Requirements that an end itself violates are allowed, as a matrix may have overruled them.
     """
     versions, others = _versions(lock), [_versions(end) for end in ends]
     differing = {name for end in others for name in end} | versions.keys()
@@ -258,12 +260,12 @@ def _show(value: object) -> str:
             return str(value)
 
 
-# What makes a version of the checkout that no index can have (PEP 440, local version identifiers).
+# Makes a version of the checkout that no index can have (PEP 440, local version identifiers).
 _LOCAL = "+checkout"
 
 
 class CheckoutLocker:
-    """A Locker that shows a checkout as a release, and pins the checkout's wheel instead."""
+    """A Locker that presents a checkout as a release, and pins the checkout's wheel instead."""
 
     def __init__(self, locker: Locker, pin: Pin) -> None:
         self._locker = locker
@@ -298,8 +300,9 @@ def shown_release(pin: Pin, published: Published) -> SourceRelease:
 def exchanged_subject(
     lock: Lock, before: Feasibility, facts: Feasibility, cell: Cell, pin: Pin
 ) -> Lock | None:
-    """Return a release's lock with the checkout as its subject; None where both do not require the
-    same packages and extras, or a pin does not fit.
+    """Return a release's lock with the checkout as its subject.
+
+    None where both do not require the same packages and extras, or a pin does not fit.
     """
     python = cell.on(facts.matrix.interpreters.name).version
     pins = {known.name: known.version for known in lock.pins}
@@ -315,7 +318,7 @@ def exchanged_subject(
     if not all(not asked_for.url and _admits(asked_for, pins) for asked_for in asked):
         return None
     inputs = inputs_of(facts, cell, frozenset(facts.relaxations(cell)).difference(relaxations))
-    # A floor that the checkout has lowered shows in no pin.
+    # No pin shows a floor that the checkout has lowered.
     if inputs.floors != lock.inputs.floors:
         return None
     injected = inputs.injected_pin

@@ -1,4 +1,4 @@
-"""The locker that asks pip-tools: `pip-compile` under the cell's own interpreter."""
+"""The pip-tools locker: `pip-compile` under the cell's own interpreter."""
 
 import datetime
 import html
@@ -32,12 +32,11 @@ Until = Callable[[str], datetime.datetime | None]
 
 
 class IndexView(Loopback):
-    """A Simple index (PEP 503) over a ReleaseSource, without the files that came out after each
-    package's date.
+    """A Simple index (PEP 503) over a ReleaseSource, without files after each package's date.
 
-    pip has no dates of its own for the interpreters that we serve, so the index must have them. Use
-    it as a context; `hidden` names the packages that lost files, `unreachable` holds the first
-    fault that is not a missing page.
+    pip has no dates for the interpreters that we support, so the index applies them. Use it as a
+    context. `hidden` names the packages that lost files; `unreachable` holds the first error other
+    than a missing page.
     """
 
     def __init__(self, source: ReleaseSource, until: Until) -> None:
@@ -60,7 +59,7 @@ class IndexView(Loopback):
                 self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Say nothing: the resolver tells what matters."""
+                """Print nothing: the resolver reports errors."""
 
         super().__init__(Answer)
 
@@ -101,8 +100,8 @@ def _anchor(artifact: Artifact) -> str:
     return f"<a {' '.join(attributes)}>{html.escape(artifact.filename)}</a>"
 
 
-# pip-compile downloads whole wheels where the index has no metadata files: minutes for a large
-# tree.
+# pip-compile downloads whole wheels where the index has no metadata files, which takes minutes for
+# a large tree.
 _SECONDS = 3600
 _KEPT = ("PATH", "HOME", "TMPDIR", "LANG", "SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 _VERSION = "from importlib.metadata import version; print(version('pip-tools'))"
@@ -117,8 +116,9 @@ _ONE_INDEX = (
 
 
 class PipToolsLocker:
-    """A Locker over `pip-compile`, in an environment for each interpreter under `cache`. Dates come
-    from an IndexView; pip has no overrides, and builds no release here.
+    """A Locker over `pip-compile`, in an environment for each interpreter under `cache`.
+
+    Dates come from an IndexView. pip has no overrides, and builds no release here.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class PipToolsLocker:
         for subject, because in (
             (", ".join((*inputs.overrides, *inputs.excludes, *inputs.floors)), _UNSUPPORTED),
             (build_of(inputs.platform), _USUAL_BUILDS),
-            # pip would take every package from whichever index has the newest of it.
+            # pip would take every package from whichever index has its newest version.
             (inputs.index, _ONE_INDEX),
         ):
             if subject:
@@ -201,8 +201,9 @@ class PipToolsLocker:
         return self._completed(inputs, refusal, view.hidden)
 
     def _completed(self, inputs: Inputs, refusal: Refusal, hidden: set[str]) -> Refusal:
-        """The refusal, with what the dates hid; where pip says missing and a source distribution
-        is there, as source-only.
+        """The resolution failure with packages hidden by dates.
+
+        Where pip says missing but a source distribution exists, it is source-only.
         """
         try:
             missing = Requirement(refusal.subject)

@@ -1,5 +1,5 @@
-"""Cell + Matrix + published metadata -> the resolver's inputs, for each recipe; and how a date is
-widened.
+"""Converts a cell, its matrix and published metadata into the resolver's inputs, for each recipe;
+also widens dates.
 """
 
 import datetime
@@ -27,8 +27,9 @@ from compat.value import Value
 
 
 class LockedFloor(Value, frozen=True, kw_only=True):
-    """The lowest version that a release declares of a dependency, and the one that the lock
-    installs (None: none); `because` says why another one is.
+    """The lowest version that a release declares of a dependency, and the locked one (None: none).
+
+    `because` says why they differ.
     """
 
     package: str
@@ -43,7 +44,7 @@ class LockedFloor(Value, frozen=True, kw_only=True):
 
 
 def declared(asked: Asked) -> str:
-    """Return a requirement as it is written, without its marker."""
+    """Return a requirement as written, without its marker."""
     return f"{_with_extras(asked.name, asked.extras)}{asked.specifier}"
 
 
@@ -57,7 +58,7 @@ def has_floor(asked: Asked) -> bool:
 
 
 def floor_lines(asked: Iterable[Asked]) -> tuple[str, ...]:
-    """Return the requirements that declare a lowest version, sorted; others are no floors."""
+    """Return the requirements that declare a lowest version, sorted."""
     return tuple(sorted({declared(r) for r in asked if has_floor(r)}))
 
 
@@ -75,10 +76,10 @@ def locked_floors(lock: Lock) -> tuple[LockedFloor, ...]:
 
 
 PackageOf = Callable[[str], Package]
-# The packages that a failed import speaks of, by normalised name, and the version of each.
+# The packages that a failed import mentions, by normalised name, and the version of each.
 FailedImport = Mapping[str, Version]
-# Each round frees at least one package from the date; a tree that needs more is another tree than
-# was asked for.
+# Each round frees at least one package from the date; a tree that needs more is no longer the
+# requested tree.
 _ROUNDS = 20
 # Causes that no build from source changes.
 _FINAL = ("conflict", "no-artifact", "requires-python", "yanked")
@@ -93,12 +94,11 @@ def inputs_of(
 ) -> Inputs:
     """Return the resolver's inputs for a cell that the plan finds feasible.
 
-    `fresh` and `dated` ask for the subject's release as published, and so does `lowest`, of the
-    newest release that fits, with what it declares as lowest as floors. `relaxed` puts the
-    release's own requirements among the roots, so no resolver has to ignore metadata: those of
-    `kept` packages (normalised names) as published, those of `free` ones without a bound, the
-    others as the rules change them. Without the suite's requirements the combination alone is asked
-    about.
+    `fresh` and `dated` use the subject's release as published. `lowest` uses the newest release
+    that fits, with its declared minimums as floors. `relaxed` puts the release's own requirements
+    among the roots, so that no resolver has to ignore metadata. Requirements on `kept` packages
+    (normalised names) stay as published. Those on `free` ones lose their bounds, and the rules
+    change the others. Without the suite's requirements only the combination is resolved.
     """
     matrix = facts.matrix
     common = matrix.requirements
@@ -131,7 +131,7 @@ def inputs_of(
         relaxations = facts.relaxations(cell)
         relaxations |= {name: Relaxation(package=name, to=ANY) for name in free}
         taken = {name: relaxation for name, relaxation in relaxations.items() if name not in kept}
-        # A name alone bounds nothing; it tells that a rule was withdrawn.
+        # A bare name constrains nothing; it marks a withdrawn rule.
         base = msgspec.structs.replace(
             _relaxed(facts, cell, base, [*pins, *common], taken),
             constraints=tuple(sorted({*base.constraints, *free})),
@@ -152,10 +152,10 @@ def locked_cell(
 ) -> Lock | Refusal:
     """Return the locker's answer for a cell that the plan finds feasible.
 
-    In a relaxed cell each published requirement on a package that is on no axis may give way, and
-    as few do as the resolver allows. `near` are sets of packages whose requirements similar cells
-    gave up; they are tried before all requirements are freed. Of the packages of each `failed`
-    import one takes another version, where there is one.
+    In a relaxed cell each published requirement on a package outside the axes may give way, and as
+    few do as the resolver allows. `near` are sets of packages whose requirements gave way in
+    similar cells; they are tried before all requirements are freed. For each `failed` import one of
+    its packages takes another version, if possible.
     """
     if cell.recipe == "relaxed":
         return _Relaxing(facts, cell, locker, package_of).answer(near, failed)
@@ -178,7 +178,7 @@ def given_up(facts: Feasibility, cell: Cell, lock: Lock) -> frozenset[str]:
 
 
 class _Relaxing:
-    """The search for the lock of one cell: deletion-based shrinking of what is given up."""
+    """The search for the lock of one cell: deletion-based shrinking of the dropped requirements."""
 
     def __init__(
         self, facts: Feasibility, cell: Cell, locker: Locker, package_of: PackageOf
@@ -214,7 +214,7 @@ class _Relaxing:
         if isinstance(lock, Refusal) or not suite:
             return lock
         own = {*lock.inputs.requirements}
-        # The search asks about the library alone, the suite needs one question.
+        # The search resolves the library alone; the suite needs one resolution.
         inputs = msgspec.structs.replace(
             lock.inputs,
             requirements=tuple(sorted(own.union(suite))),
@@ -223,8 +223,9 @@ class _Relaxing:
         return lock_cell(self._locker, inputs, self._package_of, self._facts.matrix.margin_days)
 
     def _avoid(self, versions: FailedImport) -> None:
-        """Avoid the version of the first package of a failed import that leaves another one to
-        lock. The newest is taken: the oldest may be too old for the import.
+        """Exclude the version of the first package of a failed import that still leaves a lock.
+
+        The newest lock is taken: the oldest may be too old for the import.
         """
         own = {n: v for n, v in versions.items() if n in self._relaxations and n not in self._axes}
         moved = {name: version for name, version in own.items() if name in self._avoided}
@@ -274,7 +275,7 @@ class _Relaxing:
         if self._kept == self._soft:
             return answer
         self._found(answer, self._kept)
-        # All of them at once were refused first.
+        # All of them together failed first.
         self._put_back(sorted(self._soft - self._kept, key=self._rank), fails=True)
         return self._nearest()
 
@@ -305,7 +306,7 @@ class _Relaxing:
         return lock_cell(self._locker, inputs, self._package_of, self._facts.matrix.margin_days)
 
     def _without_rules(self, refusal: Refusal) -> Lock | Refusal:
-        """The answer once the rules bound as few third packages as can be."""
+        """The answer once the rules bound as few third packages as possible."""
         if not self._bounded or refusal.cause not in (*_FINAL, "source-only"):
             return refusal
         self._free = self._bounded
@@ -323,8 +324,9 @@ class _Relaxing:
         return answer
 
     def _later(self, refusal: Refusal) -> Lock | Refusal:
-        """The answer once the date does not hold for one package that the refusal of a missing file
-        names; those that the subject does not ask for come first, as they say least about it.
+        """The answer once the date is lifted for one package of a missing-file failure.
+
+        Packages that the subject does not require come first, as they say least about it.
         """
         if refusal.cause not in ("source-only", "no-artifact"):
             return refusal
@@ -347,17 +349,17 @@ class _Relaxing:
         return False
 
     def _found(self, lock: Lock, kept: frozenset[str]) -> None:
-        """Take a better lock. What it happens to meet of what is published needs no question."""
-        # What the date hid from this lock, it would hide from the next ones.
+        """Take a better lock. Published requirements that it happens to meet need no resolution."""
+        # The next locks would miss the same hidden packages.
         self._cutoffs = lock.inputs.cutoffs
         pins = lock.versions
-        # A rule may also lift what others ask of its package, or the date.
+        # A rule may also lift others' requirements on its package, or the date.
         alone = self._soft - self._facts.rules.relaxations(self._cell).keys() - self._free
         met = {n for n in alone if n in pins and _admits(self._published(n), pins[n])}
         self._lock, self._kept, self._asked = lock, kept | met, kept
 
     def _put_back(self, names: Sequence[str], fails: bool = False) -> bool:
-        """Return whether all hold again as published; `fails` says that this is known not to."""
+        """Return whether all hold again as published; `fails` means that this is known to fail."""
         names = [name for name in names if name not in self._kept]
         if not names:
             return True
@@ -375,7 +377,7 @@ class _Relaxing:
         return False
 
     def _nearest(self) -> Lock:
-        """The lock with the oldest releases of what was given up that are new enough."""
+        """The lock with the oldest new-enough releases of the dropped requirements."""
         lock = self._lock
         assert lock is not None, "a lock was found before it is improved"
         pins = lock.versions
@@ -393,8 +395,9 @@ class _Relaxing:
         return self._together(answer if isinstance(answer, Lock) else lock, ())
 
     def _together(self, lock: Lock, floors: Sequence[str]) -> Lock:
-        """The lock with packages of one published version at one version again: they are released
-        together, and may refuse each other's others at import.
+        """The lock with packages of one published version at one version again.
+
+        They are released together, and may reject each other's other versions at import.
         """
         pins = lock.versions
         groups: dict[str, list[str]] = {}
@@ -412,7 +415,7 @@ class _Relaxing:
         return lock
 
     def _rank(self, name: str) -> tuple[bool, int, int, str]:
-        """First what no refusal named, then the tightest, then what the lock lies nearest to."""
+        """Packages that no failure named first, then the tightest, then the nearest to the lock."""
         assert self._lock is not None
         published = self._published(name)
         operators = {clause.operator for specifier in published for clause in specifier}
@@ -428,7 +431,7 @@ class _Relaxing:
         return [asked.specifier for asked in named(self._requirements, name)]
 
     def _blocked(self, refusal: Refusal) -> Refusal:
-        """The refusal with the first package named that cannot be locked beside the axes alone."""
+        """The resolution failure, with the first named package that conflicts with the axes."""
         if refusal.cause not in _FINAL:
             return refusal
         inputs = inputs_of(self._facts, self._cell, free=self._free)
@@ -441,8 +444,9 @@ class _Relaxing:
 
 
 def asks_as_declared(facts: Feasibility, cell: Cell, lock: Lock) -> bool:
-    """Return whether a lock asks what the declarations ask now, as far as a relaxed one may give up
-    what gives way. A lock of another release of the subject is taken as it is.
+    """Return whether a lock matches the current declarations, as far as a relaxed one may give way.
+
+    A lock of another release of the subject is accepted as it is.
     """
     asked, own = inputs_of(facts, cell), lock.inputs
     injected, now = own.injected_pin, asked.injected_pin
@@ -477,12 +481,11 @@ def _lines(inputs: Inputs) -> tuple[tuple[str, ...], ...]:
 def lock_cell(
     locker: Locker, inputs: Inputs, package_of: PackageOf, margin_days: int
 ) -> Lock | Refusal:
-    """Return the locker's answer; for relaxed inputs, free what their date hides as far as they
-    need it.
+    """Return the locker's answer; for relaxed inputs, lift dates as far as needed.
 
-    Each package that the resolver misses because of the date is shown as of the next moment that
-    could do: its own beginning, then the moments at which the replaced pins came out, then now. So
-    the date moves no further than it must.
+    Each package that the date hid from the resolver is shown as of the next sufficient moment: its
+    own first release, then the releases of the replaced pins, then now. So the date moves no
+    further than it must.
     """
     for _ in range(_ROUNDS):
         answer = locker.lock(inputs)
@@ -502,9 +505,10 @@ def moment_after(uploaded: datetime.datetime, margin_days: int) -> datetime.date
 
 
 def distances(releases: Sequence[Version], asked: Sequence[SpecifierSet]) -> Mapping[Version, int]:
-    """Return how many releases each lies from the nearest that was asked for.
+    """Return how many releases each pin lies from the nearest requested one.
 
-    A pinned version that the index has lost counts as one of them. Empty where anything will do.
+    A pinned version that the index has lost counts as one of them. Empty where any version is
+    allowed.
     """
     if not any(map(str, asked)):
         return {}
@@ -518,7 +522,7 @@ def distances(releases: Sequence[Version], asked: Sequence[SpecifierSet]) -> Map
     every = sorted({*releases, *lost})
     admitted = [v for v in every if all(specifier.contains(v) for specifier in asked)]
     if not admitted:
-        # Nothing that was asked for is left: the bounds themselves say where it was.
+        # No requested release is left: the bounds themselves show its position.
         every, admitted = sorted({*releases, *bounds}), sorted(bounds)
     if not admitted:
         return {}
@@ -621,7 +625,7 @@ def _cutoffs(facts: Feasibility, cell: Cell, taken: Collection[str]) -> Iterator
         until = None
         for axis in facts.matrix.packages:
             if axis.name == relaxation.as_of:
-                # A series came out with its first release that the cell can have.
+                # A series is dated by its first release that the cell can install.
                 dates = [r.uploaded for r in facts.usable(cell, axis) if r.uploaded is not None]
                 until = moment_after(min(dates), facts.matrix.margin_days)
         yield Cutoff(package=name, until=until)
@@ -666,7 +670,7 @@ def _widened(
 
 
 def _replacements(inputs: Inputs, package_of: PackageOf) -> Iterator[datetime.datetime | None]:
-    """When each release came out that replaces a published pin exactly, free of the date."""
+    """The date of each release that replaces a published pin exactly, without a cutoff."""
     free = {cutoff.package for cutoff in inputs.cutoffs if cutoff.until is None}
     for requirement in map(Requirement, {*inputs.requirements, *inputs.overrides}):
         name = canonicalize_name(requirement.name)

@@ -1,4 +1,4 @@
-"""What a resolver's refusal says: ordered patterns over its text -> cause and subject.
+"""Patterns that turn a resolver's failure text into a cause and a subject, in order.
 
 Data, with examples in tests.
 """
@@ -18,7 +18,7 @@ _SPEC = r"(?:\s*(?:[<>=!~]=?=?)\s*[\w.*+!-]+(?:\s*,\s*[<>=!~]=?=?\s*[\w.*+!-]+)*
 
 
 class Pattern(NamedTuple):
-    """A way of saying no. `text` has a group `subject`: the requirement that cannot be met."""
+    """A form of failure text. `text` has a group `subject`: the requirement that cannot be met."""
 
     cause: Cause
     text: re.Pattern[str]
@@ -27,14 +27,14 @@ class Pattern(NamedTuple):
 def _pattern(cause: Cause, text: str) -> Pattern:
     # uv puts a requirement's marker between name and specifier: numpy{python_version < '3.12'}>=1.
     requirement = rf"(?P<subject>(?P<name>{_WORD})(?:\{{[^}}]*\}})?{_SPEC})"
-    # "all of: a<1 a>=2 have no wheels" is about one package, whose first range stands for all.
+    # "all of: a<1 a>=2 have no wheels" is about one package; its first range represents all.
     ranges = rf"{requirement}(?: (?P=name){_SPEC})*"
     return Pattern(cause, re.compile(text.replace("REQS", ranges).replace("REQ", requirement)))
 
 
-# uv tells a derivation. Its first sentence is the root of it and joins two or three facts in no
-# fixed order: the pattern that stands first here decides, as a file that is missing is in the way
-# of whoever depends on it, and a conflict is over what is depended on. Each verb has its plural.
+# uv prints a derivation. Its first sentence is its root and joins two or three facts in no fixed
+# order. The first matching pattern decides: a missing file blocks its dependents, and a conflict is
+# about the dependency. Each verb has its plural.
 _UV = (
     _pattern("build", r"Failed to (?:download and )?build `(?P<subject>[^`]+)`"),
     _pattern("requires-python", r"does not satisfy Python[^ ]*(?: and REQS depends? on Python)"),
@@ -70,7 +70,7 @@ _PIP = (
         r" successfully",
     ),
 )
-# In a traceback pip tells who asked for what; its own sentence names only lines of a file. A
+# In a traceback pip shows who requires what; its own sentence names only lines of a file. A
 # requirement without a parent is the caller's (pip 25.3, pip-tools 7.5; tried on 2026-11-22).
 _PIP_DEMAND = re.compile(
     r"SpecifierRequirement\('(?P<what>[^'\n]+)'\), parent="
@@ -82,13 +82,13 @@ _PIP_IGNORED = re.compile(
     r"versions that require a different python version: (?P<versions>.*?)(?: ERROR:|$)"
 )
 _DEPENDENT = re.compile(rf"({_WORD}){_SPEC} depends? on")
-# What uv concludes, up to its next fact.
+# uv's conclusion, up to its next fact.
 _CONCLUSION = re.compile(r",? we can conclude.*?(?= (?:And )?[Bb]ecause |$)")
 _DEMANDS = (
     re.compile(rf"(?P<who>you require )(?:{_WORD}{_SPEC} and )?(?P<name>{_WORD})(?P<what>{_SPEC})"),
     re.compile(rf"(?P<who>{_WORD}{_SPEC} depends? on )(?P<name>{_WORD})(?P<what>{_SPEC})"),
 )
-# What stands before a specifier, or where a package is spoken of without one.
+# The text before a specifier, or around a package without one.
 _NAMED = re.compile(
     rf"({_WORD})(?=(?:\{{[^}}]*\}})?\s*[<>=!~]=?)|(?:depends? on|versions? of|require) ({_WORD})"
 )
@@ -104,7 +104,7 @@ _PATH = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+[\w.+-]*")
 
 
 def refusal_of_uv(text: str) -> Refusal | None:
-    """Return the refusal that uv's standard error reports; None when it reports another fault."""
+    """Parse uv's standard error into a Refusal; None when it reports another error."""
     if "No solution found" not in text and "Failed to" not in text:
         return None
     story = _story(text, r"(?:No solution found[^:]*?dependencies:?|error:)")
@@ -134,10 +134,10 @@ def _root(story: str) -> str:
 
 
 def _decisive(root: str) -> tuple[Pattern, re.Match[str]] | None:
-    """The first of uv's patterns that the root of its derivation has.
+    """The first of uv's patterns that matches the root of its derivation.
 
-    That some versions of a package have no file says nothing beside what others of it depend on:
-    it only rounds off the range that uv speaks of.
+    A missing file of some versions is irrelevant beside a conflict over the package: it only rounds
+    off the range in uv's text.
     """
     dependents = set(_DEPENDENT.findall(root))
     for pattern in _UV:
@@ -177,10 +177,10 @@ def needs_builds(refusal: Refusal, pins: Sequence[Pin]) -> Refusal:
 
 
 def refusal_of_pip(text: str) -> Refusal | None:
-    """Return the refusal that pip's resolver tells of; None when it tells of something else.
+    """Parse the failure of pip's resolver; None when it reports another error.
 
-    pip calls a version that asks for another Python missing, and lists it beforehand among those
-    that it ignored.
+    pip reports a version that requires another Python as missing, and lists it before among the
+    ignored ones.
     """
     story = _story(text, r"ERROR:")
     if _PIP_SET_UP.search(story):
@@ -190,7 +190,7 @@ def refusal_of_pip(text: str) -> Refusal | None:
     refusal = _pip_conflict(text) if first is None else _refusal(*first, story, ())
     if refusal is None:
         return None
-    # pip does not tell which releases lack a wheel: any package that it speaks of may.
+    # pip does not show which releases lack a wheel: any package that it mentions may.
     spoken_of = (refusal.subject, *(match["what"] for match in _PIP_DEMAND.finditer(text)))
     names = (canonicalize_name(_name(requirement)) for requirement in spoken_of)
     refusal = msgspec.structs.replace(refusal, wheelless=tuple(dict.fromkeys(names)))
@@ -227,7 +227,7 @@ def _pip_conflict(text: str) -> Refusal | None:
 
 
 def tool_message(text: str) -> str:
-    """Return a tool's words on one line, without addresses of indexes and paths."""
+    """Return a tool's message on one line, without addresses of indexes and paths."""
     return " ".join(_PATH.sub("<path>", _URL.sub("<url>", text)).split())
 
 
@@ -269,7 +269,7 @@ def _because(story: str, match: re.Match[str]) -> str:
     return cut_reason(tool_message(story[begin:end]))
 
 
-# What a build brings along or finds on the machine, and no version of a cell decides.
+# Build dependencies that no version of a cell decides: bundled, or found on the machine.
 _TOOLS = (
     re.compile(
         r"ModuleNotFoundError: No module named"

@@ -1,9 +1,9 @@
-"""Releases that have only a source distribution for a cell: which of them may be built, and how a
-resolver learns it.
+"""Releases with only a source distribution for a cell: which may be built, and how resolvers see
+them.
 
-The resolver itself builds nothing, because a build runs other people's code with the rights of the
-resolver. It is shown a wheel without contents for each release whose build is named, and what that
-wheel requires is what an isolated build of the release told.
+The resolver itself builds nothing, because a build runs other people's code with the resolver's
+rights. For each release with a named build it gets an empty wheel. That wheel's requirements come
+from an isolated build of the release.
 """
 
 import zipfile
@@ -25,23 +25,24 @@ Build = Callable[[Inputs, Pin], Published | Refusal]
 
 
 class SourceRelease(Value, frozen=True, kw_only=True):
-    """A release that a cell has only by a build; `asks` is what is known of its requirements."""
+    """A release that a cell has only by a build; `asks` are its known requirements."""
 
     pin: Pin
     asks: Published
 
 
 class NamedBuilds:
-    """The builds that a matrix names, asked for when a lock needs them."""
+    """The builds that a matrix names, resolved when a lock needs them."""
 
     def __init__(
         self, named: tuple[tuple[str, Version], ...], source: ReleaseSource, build: Build | None
     ) -> None:
-        """Take the releases by normalised name and version, the index, and what builds one of
-        them; without it they are taken for such that require nothing.
+        """`named` has the releases by normalised name and version.
+
+        Without a builder the releases are assumed to require nothing.
         """
         self._named = named
-        # A page of an index takes tenths of a second to read, and every lock asks for the same.
+        # An index page takes tenths of a second to read, and every lock needs the same ones.
         self._releases = cache(partial(releases_of, source.package))
         self.build = build
 
@@ -57,8 +58,10 @@ class NamedBuilds:
                         yield item
 
     def sources(self, inputs: Inputs, name: str, *, newest: bool) -> Iterator[SourceRelease]:
-        """Yield the releases of a package that the date shows and for which no wheel fits, named or
-        not, the newest first; with `newest` only those that are newer than any with a wheel.
+        """Yield the releases of a package, newest first, that the date shows and that have no
+        fitting wheel.
+
+        Named or not; with `newest` only those that are newer than any with a wheel.
         """
         for release in reversed(self._releases(name)):
             item = _source_release(name, release, inputs)
@@ -74,12 +77,11 @@ def for_want_of_builds(
     builds: NamedBuilds,
     resolve: Callable[[Sequence[SourceRelease]], Sequence[Pin] | Refusal],
 ) -> Refusal:
-    """Return the refusal, with the builds that would end it where there are such.
+    """Return the Refusal, with the builds that would resolve it, if any.
 
-    A resolver goes back from the releases without a wheel, and names where that ended. So it is
-    asked again, shown first the newest releases that have only a source distribution, then all of
-    them. What they require is not known, so whatever is refused even then is refused whatever they
-    require.
+    A resolver backtracks over releases without a wheel, and names only the end. So it runs again,
+    first with the newest source-only releases, then with all of them. Their requirements are
+    unknown and assumed empty, so a failure even then holds for any requirements.
     """
     is_source_only = refusal.cause == "source-only"
     for newest in (True, False) if is_source_only else (True,):
@@ -118,7 +120,7 @@ def _shown(name: str, release: Release, inputs: Inputs) -> list[Artifact]:
 
 
 def shelved(releases: Sequence[SourceRelease], folder: Path) -> None:
-    """Write an empty wheel for each release, whose METADATA is what is known of it."""
+    """Write an empty wheel for each release, with its known METADATA."""
     for release in releases:
         name, version = release.pin.name.replace("-", "_"), release.pin.version
         info = f"{name}-{version}.dist-info"

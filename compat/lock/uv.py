@@ -1,6 +1,4 @@
-"""The locker that asks uv: any Python from one machine, overrides, a date per package, wheels
-only.
-"""
+"""The uv locker: any Python from one machine, overrides, a date per package, wheels only."""
 
 import datetime
 import logging
@@ -30,7 +28,7 @@ from compat.lock.sources import NamedBuilds, SourceRelease, for_want_of_builds, 
 from compat.plan.platform import build_of, python_name, python_remedy, without_build
 
 _LOG = logging.getLogger(__name__)
-# uv's program is looked up by it, and threads that ask first at once would see it half made.
+# Guards the look-up of uv's program: concurrent first calls would see it half made.
 sysconfig.get_config_vars()
 Done = subprocess.CompletedProcess[str]
 
@@ -38,7 +36,7 @@ Done = subprocess.CompletedProcess[str]
 def run_resolver(
     command: list[str], folder: Path, environ: Mapping[str, str], seconds: int
 ) -> Done:
-    """Return the ended process, whatever its exit code; ToolFailed when it took too long."""
+    """Return the ended process, whatever its exit code; raise ToolFailed on a timeout."""
     name = Path(command[0]).name
     _LOG.info("running %s", shlex.join(command))
     try:
@@ -62,7 +60,7 @@ def run_resolver(
 # Generous: locks take seconds, but an index without metadata files makes uv read every wheel by
 # ranges.
 _SECONDS = 900
-# What uv says where the index, not the question, is at fault.
+# What uv prints when the index, not the inputs, is at fault.
 NETWORK_SIGNS = (
     *("Failed to fetch", "error sending request", "dns error", "Connection refused"),
     *("operation timed out", "HTTP status"),
@@ -81,8 +79,8 @@ FindPython = Callable[[Version], str | None]
 class UvLocker:
     """A Locker over `uv pip compile`, which takes wheels only and runs no code of any package.
 
-    A release without a wheel for the cell is taken only where `builds` names it: then it is built,
-    isolated, to know what it requires, once the resolver has chosen it.
+    A release without a wheel for the cell is taken only where `builds` names it. It is built,
+    isolated, for its requirements once the resolver has chosen it.
     """
 
     def __init__(
@@ -93,14 +91,13 @@ class UvLocker:
         builds: NamedBuilds | None = None,
         shown: Sequence[SourceRelease] = (),
     ) -> None:
-        """Take the index, the caller's environment (only what uv needs of it), the interpreters,
-        and named builds.
+        """`environ` is the caller's environment; uv sees only what it needs of it.
 
-        `shown` are releases that no index has, with what they require: see `mixed.py`.
+        `shown` are releases that no index has, with their requirements: see `mixed.py`.
         """
         self._settings = settings
         self._environ = {key: environ[key] for key in _KEPT if key in environ}
-        # The macOS that is meant where a lock is for one.
+        # The minimum macOS of a lock for one.
         self._environ["MACOSX_DEPLOYMENT_TARGET"] = ".".join(map(str, MACOS))
         if settings.cert is not None:
             self._environ["SSL_CERT_FILE"] = settings.cert
@@ -108,16 +105,17 @@ class UvLocker:
         self._builds = builds
         self._shown = tuple(shown)
         self._built: dict[tuple[Version, Pin], SourceRelease] = {}
-        # What a search has found of the library is asked once more when its suite is added.
+        # The library's resolution of a search is requested again when its suite is added.
         self._ask = lru_cache(maxsize=64)(self._lock)
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
         return locked_in_layers(self._ask, inputs)
 
     def _lock(self, inputs: Inputs) -> Lock | Refusal:
-        """A release whose build is named is first shown as one that requires nothing. When uv takes
-        it, it is built and shown as what it is: so only what is chosen is built, and what is
-        refused then is refused whatever it requires.
+        """A release with a named build is first shown without requirements.
+
+        When uv takes it, it is built and shown with its own. So only chosen releases are built, and
+        a failure before holds for any requirements.
         """
         if build_of(inputs.platform) and self._find_python(inputs.python) is None:
             # uv takes the tags of other builds from the interpreter alone.
@@ -126,7 +124,7 @@ class UvLocker:
                 f"a lock for {name} needs that Python, and this machine has none",
                 hint=python_remedy(name),
             )
-        # What was built for an earlier question need not be chosen once more to be known.
+        # A build from an earlier resolution is known without being chosen again.
         shelf = {
             item.pin: self._built.get((inputs.python, item.pin), item)
             for item in (() if self._builds is None else self._builds.offered(inputs))
@@ -162,11 +160,11 @@ class UvLocker:
                 return _lock_of(inputs, pins, shelf)
 
     def _with_floors(self, inputs: Inputs, shown: Sequence[SourceRelease]) -> Inputs | Refusal:
-        """The inputs with each package of their floors pinned to the lowest version that all of
-        them let in together.
+        """The inputs with each floor's package pinned to the lowest version that all allow
+        together.
 
-        What the matrix and its suite ask for beside exact pins has no say: the floors are those of
-        the subject, and a test tool without a lower bound would be taken at its first release.
+        Requirements of the matrix and its suite, except exact pins, do not count. The floors are
+        the subject's, and a test tool without a lower bound would get its first release.
         """
         if not inputs.floors:
             return inputs
@@ -216,10 +214,10 @@ class UvLocker:
 
 
 def _lock_of(inputs: Inputs, resolved: Sequence[Pin], shelf: Mapping[Pin, SourceRelease]) -> Lock:
-    """The lock of the resolved pins and the injected one; those that must be built have the hashes
-    of the index's files.
+    """The lock of the resolved pins and the injected one; built pins get the hashes of the index's
+    files.
 
-    What the injected pin requires stands among the inputs, so it is not built to know that.
+    The injected pin's requirements are among the inputs, so it need not be built.
     """
     sources = {pin.name: pin for pin in _taken(resolved, shelf)}
     injected = () if inputs.injected_pin is None else (inputs.injected_pin,)
@@ -236,11 +234,10 @@ def _taken(pins: Sequence[Pin], shelf: Mapping[Pin, SourceRelease]) -> list[Pin]
 
 
 def index_arguments(settings: IndexSettings, further: str = "") -> list[str]:
-    """Return what makes uv ask the indexes in their order of precedence, or all alike where they
-    are merged or a lock has a further one of its own.
+    """Return uv's arguments for the indexes in order of precedence.
 
-    That one may have pre-releases of much else, none of which is asked for: so it must not hide the
-    final releases of the others.
+    They rank equally where they are merged or a lock has a further one. That one may have unrelated
+    pre-releases, so it must not hide the final releases of the others.
     """
     strategy = "unsafe-best-match" if settings.merged or further else "first-index"
     urls = (*settings.extra_index_urls, *([further] if further else []))
@@ -249,8 +246,8 @@ def index_arguments(settings: IndexSettings, further: str = "") -> list[str]:
 
 
 def refused(subject: str, stderr: str) -> Refusal:
-    """Return uv's refusal; raise IndexUnreachable or ToolFailed when it reports trouble."""
-    # From the first error on: a warning before it may mention a network without cause.
+    """Return uv's Refusal; raise IndexUnreachable or ToolFailed when it reports trouble."""
+    # From the first error on: an earlier warning may mention a network without cause.
     errors = stderr[max(stderr.find("error:"), stderr.find("\u00d7 "), 0) :]
     refusal = None if any(sign in errors for sign in NETWORK_SIGNS) else refusal_of_uv(stderr)
     if refusal is not None:

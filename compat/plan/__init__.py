@@ -1,4 +1,1 @@
-"""What could work: each cell of a matrix once, with its fate.
-
-In come a Matrix and a Catalogue; out goes a Plan: every cell once, with its fate.
-"""
+"""Plans the cells of a Matrix and a Catalogue: each once, feasible or with its first obstacle."""

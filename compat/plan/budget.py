@@ -1,4 +1,4 @@
-"""The `plan` room's budget: cells with their seconds, packed into balanced shards."""
+"""Packs cells with their expected seconds into balanced shards."""
 
 import heapq
 import itertools
@@ -8,22 +8,22 @@ from functools import cached_property
 
 from compat.value import Value
 
-# GitHub starts at most so many jobs from one matrix:
+# GitHub starts at most this many jobs from one matrix:
 # https://docs.github.com/en/actions/reference/limits
 MOST_SHARDS = 256
 
 
 class Task(Value, frozen=True, kw_only=True):
-    """A cell to run, and how many seconds it is expected to take."""
+    """A cell to run, and its expected seconds."""
 
     cell: str
     seconds: float
 
 
 class Budget(Value, frozen=True, kw_only=True):
-    """At most so many shards at once, each done within so many seconds.
+    """A number of concurrent shards, and the seconds of each.
 
-    Of these `overhead` passes before its cells.
+    `overhead` of these seconds pass before its cells.
     """
 
     seconds: float
@@ -40,7 +40,7 @@ class Budget(Value, frozen=True, kw_only=True):
 
 
 class Shard(Value, frozen=True, kw_only=True):
-    """The cells of one machine, longest first, and what the machine needs besides."""
+    """The cells of one machine, longest first, and the machine's requirements."""
 
     tasks: tuple[Task, ...]
     overhead: float = 0.0
@@ -71,9 +71,7 @@ class Packing(Value, frozen=True, kw_only=True, dict=True):
 
     @property
     def alone(self) -> Task | None:
-        """The cell that takes longer than a mean shard by itself, else None. With such a cell no
-        packing is balanced.
-        """
+        """The cell that takes longer than a mean shard, which prevents balance; else None."""
         task = max(self.tasks, key=lambda task: task.seconds, default=None)
         overhead = self.shards[0].overhead if self.shards else 0.0
         return (
@@ -84,9 +82,10 @@ class Packing(Value, frozen=True, kw_only=True, dict=True):
 
 
 def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
-    """Return the tasks in balanced shards that each end in time. The tasks must be some that
-    `tasks_that_fit` returned. There are no more shards than it takes to give each as much work as
-    it has overhead: a machine costs its set-up.
+    """Return the tasks in balanced shards that each end in time.
+
+    The tasks must come from `tasks_that_fit`. There are only as many shards as have as much work as
+    overhead each: a machine costs its set-up.
     """
     if not tasks:
         return Packing()
@@ -109,8 +108,10 @@ def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
 
 
 def tasks_that_fit(tasks: Iterable[Task], budget: Budget) -> tuple[Task, ...]:
-    """Return those that fit, where the first ones choose first. A short one may find room where a
-    long one did not. They keep their order, in which `packed` finds room for each of them again.
+    """Return the tasks that fit, chosen in order.
+
+    A short task may fit where a long one did not. They keep their order, in which `packed` finds
+    room for each of them again.
     """
     listed = tuple(tasks)
     fitting = set(itertools.chain.from_iterable(_assigned(listed, budget)))
@@ -118,8 +119,8 @@ def tasks_that_fit(tasks: Iterable[Task], budget: Budget) -> tuple[Task, ...]:
 
 
 def rounds(tasks: Sequence[Task], budget: Budget) -> Iterator[tuple[Task, ...]]:
-    """Yield what fits into the budget, then what fits when it is spent again. It ends when only
-    tasks are left that are too long.
+    """Yield the tasks that fit into the budget, then those of each repeated budget, until only too
+    long tasks are left.
     """
     waiting = tasks
     while taken := set(tasks_that_fit(waiting, budget)):

@@ -1,5 +1,5 @@
-"""Cells and their ids: one coordinate on each axis, asked under one recipe; and the product of the
-axes, in declared order.
+"""Cells and their ids: one coordinate on each axis and one recipe; and the product of the axes, in
+declared order.
 """
 
 import difflib
@@ -19,18 +19,18 @@ from compat.index.release import Catalogue
 from compat.value import Value
 
 Recipe = Literal["fresh", "dated", "relaxed", "lowest", "prerelease"]
-# The recipes whose cells a place is shown by and a floor rests on.
+# The recipes that decide a combination's display and a floor.
 RECIPES: tuple[Recipe, ...] = ("fresh", "dated", "relaxed")
-# Those of the lanes beside them: what is asked there colours no grid and moves no floor.
+# The recipes of the variants: their cells change no grid and move no floor.
 LANES: tuple[Recipe, ...] = ("lowest", "prerelease")
-# How their ids end.
+# The suffixes of their ids.
 _LANES = tuple(f"+{lane}" for lane in LANES)
 
 
 class Coordinate(Value, frozen=True, kw_only=True, dict=True):
-    """A place on an axis: an exact version, or a series.
+    """A value on an axis: an exact version, or a series.
 
-    `2.14` stands for `==2.14.*` where the axis keeps series. With `is_local` it is the wheel of a
+    `2.14` means `==2.14.*` where the axis uses series. With `is_local` it is the wheel of a
     checkout: no index has it.
     """
 
@@ -51,9 +51,9 @@ class Coordinate(Value, frozen=True, kw_only=True, dict=True):
 class Cell(Value, frozen=True, kw_only=True, dict=True):
     """One question: do these versions work together, locked by this recipe?
 
-    Coordinates stand in axis order. `platform` is another one than the matrix's own: such a cell
-    never runs here. `unread` is the id of a cell of a record whose axes have changed since: it has
-    no coordinates.
+    Coordinates are in axis order. `platform` is set only for another than the matrix's own: such a
+    cell never runs here. `unread` is the id of a recorded cell whose axes have changed since: it
+    has no coordinates.
     """
 
     matrix: str
@@ -64,8 +64,8 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def id(self) -> str:
-        """The cell's id, `py3.11-tf2.14-tff0.87.0+relaxed`; neither recipe `fresh` nor the
-        matrix's own platform is written.
+        """The cell's id, `py3.11-tf2.14-tff0.87.0+relaxed`; recipe `fresh` and the matrix's own
+        platform are omitted.
         """
         recipe = "" if self.recipe == "fresh" else f"+{self.recipe}"
         platform = f"@{self.platform}" if self.platform else ""
@@ -73,7 +73,7 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def place(self) -> str:
-        """The coordinates as they stand in the id; cells of one place differ in recipe alone."""
+        """The coordinates as in the id; cells of one combination differ only in their recipe."""
         return "-".join([coordinate.text for coordinate in self.coordinates])
 
     @cached_property
@@ -86,7 +86,7 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
 
     @property
     def is_dated(self) -> bool:
-        """Whether it is locked as of the time of its coordinates, and not as of now."""
+        """Whether it is locked as of its coordinates' release dates, and not as of now."""
         return self.recipe in ("dated", "relaxed")
 
     def on(self, axis: str) -> Coordinate:
@@ -125,8 +125,9 @@ def refuse_elsewhere(text: str, matrix: Matrix) -> None:
 
 
 def parse_cell(text: str, matrix: Matrix) -> Cell:
-    """Return the cell of that id, whether or not the catalogue knows its coordinates. Raises
-    UsageError naming the part of the id that does not fit the matrix.
+    """Return the cell of that id, whether or not the catalogue has its coordinates.
+
+    Raises UsageError naming the part of the id that does not fit the matrix.
     """
     refuse_elsewhere(text, matrix)
     place, plus, recipe = text.partition("+")

@@ -1,6 +1,4 @@
-"""The first obstacle of a cell, cheapest question first; each question is answered from facts,
-never by a run.
-"""
+"""The first obstacle of a cell, cheapest check first; facts decide each check, never a run."""
 
 import datetime
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,12 +36,12 @@ Kind = Literal[
     "undated",
     "no-interpreter",
 ]
-_FEW = 4  # releases that a sentence names one by one
+_FEW = 4  # releases that a sentence lists individually
 
 
 class Obstacle(Value, frozen=True, kw_only=True):
-    """Why a cell cannot work: the coordinates or rules it stands between, one sentence, and the
-    package that the subject requires where that is what cannot be had.
+    """Why a cell cannot work: the conflicting coordinates or rules, one sentence, and the required
+    package if that is not available.
     """
 
     kind: Kind
@@ -53,7 +51,7 @@ class Obstacle(Value, frozen=True, kw_only=True):
 
 
 class RefusingAxis(Value, frozen=True, kw_only=True):
-    """An axis whose coordinate a release refuses, and the requirement by which it does."""
+    """An axis whose coordinate a release rejects, and the rejecting requirement."""
 
     axis: PackageAxis
     pin: SpecifierSet | None
@@ -65,8 +63,10 @@ def conflict(
     refused: Mapping[Version, Sequence[RefusingAxis]],
     unusable: Mapping[Version, str],
 ) -> Obstacle:
-    """Return the obstacle of a cell in which each usable release refuses a coordinate. An axis that
-    all of them refuse is named alone; else each release is told with the first that it refuses.
+    """Return the obstacle of a cell in which each usable release rejects a coordinate.
+
+    An axis that all of them reject is named alone; else each release with the first that it
+    rejects.
     """
     coordinate = cell.on(subject.name)
     by_axis = [{refusing.axis.name: refusing for refusing in each} for each in refused.values()]
@@ -104,9 +104,7 @@ def conflict(
 
 
 def by_reason(reasons: Mapping[Version, str]) -> str:
-    """Return one clause for each reason. For example `1.0 is yanked; each of 1.1, 1.2 requires
-    Python >=3.10`.
-    """
+    """Return a clause per reason: `1.0 is yanked; each of 1.1, 1.2 requires Python >=3.10`."""
     return "; ".join(
         f"each of {listed} {reason}" if " " in listed else f"{listed} {reason}"
         for reason, listed in grouped(reasons).items()
@@ -124,7 +122,7 @@ def grouped(reasons: Mapping[Version, str]) -> dict[str, str]:
 
 
 class Installable:
-    """What the catalogue says about the releases of each coordinate; it computes each fact once."""
+    """The installable releases of each coordinate by the catalogue; computes each fact once."""
 
     def __init__(self, matrix: Matrix, catalogue: Catalogue) -> None:
         self._matrix = matrix
@@ -138,8 +136,9 @@ class Installable:
     def can_install(
         self, release: Release, python: Version, ignores: bool = False, is_named: bool = False
     ) -> bool:
-        """Return whether the release has a file for the interpreter. `ignores` sets
-        `Requires-Python` aside; one that `is_named` may be yanked.
+        """Return whether the release has a file for the interpreter.
+
+        `ignores` disregards `Requires-Python`; one that `is_named` may be yanked.
         """
         tags = accepted_tags(python, self._matrix.platform)
         return any(
@@ -228,7 +227,7 @@ Moved = Callable[[Cell, str, Outside], bool]
 
 
 class RuleBook:
-    """The rules of a matrix, ready to be asked about many cells."""
+    """The rules of a matrix, indexed for many cells."""
 
     def __init__(self, matrix: Matrix, moved: Moved) -> None:
         self._exclusions = tuple(rule for rule in matrix.rules if rule.effect == "exclude")
@@ -248,8 +247,8 @@ class RuleBook:
             if any(r.ignore_requires_python for r in rule.relaxations)
         }
         self._memo: dict[tuple[str, str, Version], bool] = {}
-        # Several questions are asked about one cell before the next one comes, and no rule asks
-        # about the recipe: the cells of a place share its coordinates.
+        # Consecutive checks concern one cell, and no rule depends on the recipe: the cells of a
+        # combination share its coordinates.
         self._latest: tuple[tuple[Coordinate, ...], tuple[Rule, ...], dict[str, Relaxation]] | None
         self._latest = None
         self._excluded: tuple[tuple[Coordinate, ...], tuple[Rule, ...]] | None = None
@@ -300,7 +299,7 @@ _KINDS: tuple[Kind, ...] = ("conflicting-pin", "no-artifact", "requires-python")
 
 
 class Pinned(Value, frozen=True, kw_only=True):
-    """A requirement of which every admitted release is known; `text` as an obstacle has it."""
+    """A requirement of which every admitted release is known; `text` as in an obstacle."""
 
     name: str
     specifier: SpecifierSet
@@ -312,10 +311,10 @@ class Pinned(Value, frozen=True, kw_only=True):
 
 
 class Question(Value, frozen=True, kw_only=True):
-    """What one release of the subject asks in one cell.
+    """What one release of the subject requires in one cell.
 
-    `relaxations` are those of the cell, each without a bound; `coordinates` the releases that it
-    can have of each axis's package, and `texts` those of its id, both by package.
+    `relaxations` are those of the cell, each without a bound. `coordinates` are the releases that
+    it can have of each axis's package, and `texts` those of its id, both by package.
     """
 
     subject: str
@@ -327,14 +326,12 @@ class Question(Value, frozen=True, kw_only=True):
 
     @property
     def deep(self) -> frozenset[str]:
-        """The packages of which no requirement in the tree stands: a rule replaces them all."""
+        """The packages whose requirements throughout the tree a rule replaces."""
         return frozenset(name for name, r in self.relaxations.items() if r.everywhere)
 
 
 class _Refusal(Value, frozen=True, kw_only=True):
-    """Why a release cannot be taken: the kind, the end of a sentence about it, and the other
-    side.
-    """
+    """Why a release is rejected: the kind, the end of a sentence about it, and the other side."""
 
     kind: Kind
     reason: str
@@ -408,8 +405,8 @@ class Dependencies:
         return pin, tuple(v for v in self._releases[name] if pin.contains(v, prereleases=True))
 
     def _by_itself(self, pinned: Pinned, question: Question) -> tuple[Versions, _Refusals]:
-        # What the Python and the coordinates leave of a pin; when that is nothing, why each release
-        # falls away.
+        # What the Python and the coordinates leave of a pin; if nothing, why each release is
+        # excluded.
         names = self._names(pinned.name)
         coordinates = {n: question.coordinates[n] for n in names & question.coordinates.keys()}
         deep = names & question.deep
@@ -467,7 +464,7 @@ class Dependencies:
             fell = False
             for name, other in pairs:
                 pinned, two = left[name], left[other]
-                # Each tuple of releases is kept, so its identity is a key; hashing its versions
+                # Each tuple of releases is stored, so its identity is a key; hashing its versions
                 # takes long.
                 key = (name, id(pinned.releases), other, id(two.releases), question.python)
                 if key not in self._second:
@@ -535,10 +532,7 @@ def _shown(versions: Versions) -> str:
 
 
 class Feasibility:
-    """What the catalogue and the rules say about cells.
-
-    Asked about many cells, it computes each fact once.
-    """
+    """Checks cells by the catalogue and the rules; computes each fact once for many cells."""
 
     def __init__(self, matrix: Matrix, catalogue: Catalogue) -> None:
         self.matrix = matrix
@@ -560,13 +554,12 @@ class Feasibility:
         self._versions = cache(self._versions_on)
         self._fits = cache(self._pin_fits)
         self._latest: tuple[tuple[object, ...], Obstacle | None] | None = None
-        # Three questions of a cell ask for its fitting releases, and those of the fresh cell of a
-        # place are those of its dated one.
+        # Three checks of a cell need its fitting releases, and a combination's fresh cell shares
+        # those of its dated one.
         self._fitted: tuple[bool, tuple[Coordinate, ...], tuple[Release, ...]] | None = None
         self._changing: dict[tuple[Version, Version, tuple[str, ...]], tuple[Rule, ...]] = {}
         self._asked = self.questions()
-        # The facts where another release stands on an axis: plan/lanes.py and plan/extension.py
-        # make them.
+        # The facts with another release on an axis: plan/lanes.py and plan/extension.py make them.
         self.lanes: dict[str, Feasibility] = {}
 
     @cached_property
@@ -642,8 +635,9 @@ class Feasibility:
         return self._fitted[2]
 
     def subject_release(self, cell: Cell, until: datetime.datetime | None = None) -> Release | None:
-        """Return the newest fitting release of the subject's coordinate by that moment. As with a
-        resolver a final release goes before a pre-release. None for a cell that is not feasible.
+        """Return the newest fitting release of the subject's coordinate by that moment.
+
+        As in a resolver a final release precedes a pre-release. None for an infeasible cell.
         """
         releases = sorted(
             self.fitting(cell), key=lambda r: (not r.version.is_prerelease, r.version), reverse=True
@@ -706,8 +700,9 @@ class Feasibility:
         return self._metadata.get(version)
 
     def moved(self, cell: Cell, axis: str, where: Outside = "moved") -> bool:
-        """Return whether every usable release of the subject refuses the coordinate. With `older`
-        or `newer`: whether it lies below, or above, all that they admit.
+        """Return whether every usable release of the subject rejects the coordinate.
+
+        With `older` or `newer`: whether it lies below, or above, all that they admit.
         """
         subject, python = cell.on(self._subject.name).version, cell.on(self._python).version
         coordinate = cell.on(axis).version
@@ -775,7 +770,7 @@ class Feasibility:
         return max(known) if len(known) == len(dates) else None
 
     def _published_pin(self, release: Version, python: Version, axis: str) -> SpecifierSet | None:
-        # The release's published specifier on an axis's package; None when it does not ask for it.
+        # The release's published specifier on an axis's package; None when it does not require it.
         asked = named(self.requirements(release, python), self._names[axis])
         if not asked:
             return None
@@ -817,7 +812,7 @@ class Feasibility:
     def _lies_outside(
         self, subject: Version, python: Version, axis: str, coordinate: Version
     ) -> bool:
-        # Rules may set `Requires-Python` aside where something is moved, so this is asked without
+        # Rules may disregard `Requires-Python` where something is moved, so this is checked without
         # it first.
         facts = self._installable
         patches = next(
@@ -856,9 +851,10 @@ class Feasibility:
         relaxation: Relaxation,
         winners: dict[str, Relaxation],
     ) -> bool:
-        """Whether a relaxation changes what a release asks for. A pin that stays as it is counts,
-        because a relaxed package is free of the cell's date; so does what may be asked for deep in
-        the tree, because only a resolver knows.
+        """Whether a relaxation changes what a release requires.
+
+        An unchanged pin counts, because a relaxed package is free of the cell's date. So does a
+        package that may be required deep in the tree, because only a resolver knows.
         """
         releases = self.subject_releases(subject)
         if relaxation.ignore_requires_python:
@@ -873,8 +869,7 @@ class Feasibility:
         return any(named(self.requirements(r.version, python), package) for r in releases)
 
     def _requirements(self, release: Version, python: Version) -> tuple[Asked, ...]:
-        # A cell that was run may be of a series that the matrix has no longer: then the series
-        # itself.
+        # A recorded cell may be of a series that the matrix no longer has: then the series itself.
         patch = self._installable.patches.get(python, python)
         markers = marker_values(patch, self.matrix.platform)
         return active(self.published(release), markers, self._subject.extras)

@@ -1,9 +1,9 @@
-"""Every cell once, with its fate: those of the product, those of variants, which colour no place
-and move no floor, those beyond the axes, and those of a checkout; and cells by their names.
+"""Every cell once, feasible or with an obstacle: of the product, of variants, beyond the axes, and
+of a checkout; and cells by their names.
 
-`lowest` asks whether what a release declares as the lowest of its dependencies is true,
-`prerelease` what a dependency that is not out yet will break. A checkout stands in the place of the
-releases: its ids end in `-local`. Recipe `dated` has no such cells, as a checkout is of today.
+`lowest` tests whether the declared minimums of a release are true, `prerelease` what a future
+dependency will break. Variants change no grid and move no floor. A checkout replaces the releases:
+its ids end in `-local`. Recipe `dated` has no such cells, as a checkout has today's date.
 """
 
 import difflib
@@ -67,7 +67,7 @@ Fate = Feasible | Infeasible
 
 
 class Plan(Value, frozen=True, kw_only=True):
-    """A partition of the cells: each has exactly one fate.
+    """A partition of the cells: each is feasible or infeasible.
 
     `unneeded` names rules that no cell needs.
     """
@@ -78,8 +78,9 @@ class Plan(Value, frozen=True, kw_only=True):
 
 
 def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None = None) -> Plan:
-    """Return the plan of all cells: each place under each recipe that asks its own there. With
-    `here`, the interpreter series that this machine has, a cell whose interpreter is missing is
+    """Return the plan of all cells: each combination under each recipe that differs there.
+
+    With `here`, the interpreter series of this machine, a cell whose interpreter is missing is
     infeasible too.
     """
     facts = Feasibility(matrix, catalogue)
@@ -151,12 +152,12 @@ def _needed(facts: Feasibility, fate: Fate) -> Iterator[Rule]:
 
 
 class Extension(Value, frozen=True, kw_only=True):
-    """A version that an axis could be extended by, and what came of looking for a cell with it and
-    the subject's newest release.
+    """A version by which an axis could be extended, and the search for a cell with it and the
+    subject's newest release.
 
-    `trial` is the cell to run first: with the newest version of each other axis that fits, rather
-    as published than with changed pins. Where no cell can work, `obstacles` has for each recipe one
-    that it was tried under: its id, and what rules it out.
+    `trial` is the cell to run first: with the newest fitting version of each other axis, and
+    preferably as published. Where no cell can work, `obstacles` has for each tried recipe a cell's
+    id and what rules it out.
     """
 
     axis: Axis
@@ -167,8 +168,10 @@ class Extension(Value, frozen=True, kw_only=True):
 
 
 def extensions(facts: Feasibility) -> Iterator[Extension]:
-    """Yield every version that the axes beside the subject could be extended by, oldest first. Of a
-    package this is its newest series alone, as moving the upper bound takes in all before it.
+    """Yield every version by which the axes other than the subject's could be extended, oldest
+    first.
+
+    A package has only its newest series, because a higher upper bound includes all before it.
     """
     newest = facts.newest
     if set(newest) < {axis.name for axis in facts.matrix.axes}:
@@ -208,8 +211,7 @@ def extension_cell(facts: Feasibility, cell_id: str) -> Cell | None:
 
 
 def extended_facts(facts: Feasibility, cell: Cell) -> Feasibility | None:
-    # Return the facts that hold for a cell beyond the axes; None for a cell that the matrix could
-    # not be extended by.
+    # Return the facts for a cell beyond the axes; None for a cell that is no possible extension.
     key = " ".join(coordinate.text for coordinate in beyond(facts, cell))
     if key not in facts.lanes:
         matrix, catalogue = facts.matrix, facts.catalogue
@@ -219,7 +221,7 @@ def extended_facts(facts: Feasibility, cell: Cell) -> Feasibility | None:
             if isinstance(axis, InterpreterAxis):
                 if str(wanted) not in NEWEST:
                     return None
-                # What the subject pins is kept with the files for the declared Pythons alone.
+                # The subject's pins are stored only with the files for the declared Pythons.
                 catalogue = msgspec.structs.replace(catalogue, required=())
             else:
                 newer = catalogue.newer_than(axis)
@@ -250,8 +252,8 @@ def beyond(facts: Feasibility, cell: Cell) -> tuple[Coordinate, ...]:
 def _feasible(
     facts: Feasibility, axis: Axis, version: Version, obstacles: dict[Recipe, tuple[str, Obstacle]]
 ) -> Iterator[Cell]:
-    # The cells with the version and the subject's newest release that could work, newest versions
-    # of the others first; the first obstacle of each recipe is kept.
+    # The feasible cells with the version and the subject's newest release, newest versions of the
+    # others first; the first obstacle of each recipe is stored.
     for recipe in RECIPES:
         if recipe == "dated":
             continue
@@ -303,9 +305,9 @@ def lane_cells(facts: Feasibility) -> Iterator[Cell]:
 
 
 def facts_for(facts: Feasibility, cell: Cell) -> Feasibility:
-    # Return the facts that hold for a cell: in the lane of pre-releases those with the pre-release
-    # on its axis, in that of the lowest versions those with what the axes leave out, beyond the
-    # axes those of the matrix extended by it, else these.
+    # Return the facts for a cell: in the pre-release variant with the pre-release on its axis, in
+    # the lowest variant with the excluded versions, beyond the axes those of the extended matrix,
+    # else these.
     if not cell.is_in_lane:
         return (extended_facts(facts, cell) if beyond(facts, cell) else None) or facts
     if cell.recipe == "lowest":
@@ -319,7 +321,7 @@ def facts_for(facts: Feasibility, cell: Cell) -> Feasibility:
 
 
 def lane_axis(matrix: Matrix, cell: Cell) -> PackageAxis | None:
-    """Return the axis on which a cell of the lane of pre-releases has one; None for other cells."""
+    """Return the axis on which a pre-release cell has its pre-release; None for other cells."""
     others = (axis for axis in matrix.packages if axis is not matrix.subject_axis)
     return next(
         (
@@ -397,8 +399,8 @@ def why_not_lowest(facts: Feasibility, cell: Cell, requirement: Requirement, has
 
 
 def _lowest(facts: Feasibility) -> Iterator[Cell]:
-    # For each Python and release of the subject, the place of the lowest other coordinates that it
-    # admits and that the Python can install.
+    # For each Python and release of the subject, the combination of the lowest other coordinates
+    # that it admits and that the Python can install.
     matrix, catalogue = facts.matrix, facts.catalogue
     first = {
         axis.name: coordinates
@@ -439,7 +441,7 @@ def _lowest_place(facts: Feasibility, place: dict[str, Coordinate]) -> Cell | No
             usable = () if axis.name in refused else facts.usable(trial, axis)
             if usable:
                 able.append((any(facts.has_wheel(r, python) for r in usable), coordinate))
-        # Nothing is built unasked: one with a wheel goes before an older one without.
+        # Nothing is built by default: one with a wheel precedes an older one without.
         first = next((c for has_wheel, c in able if has_wheel), able[0][1] if able else None)
         if first is None:
             return None
@@ -461,17 +463,19 @@ def refuse_empty(matrix: Matrix, catalogue: Catalogue) -> None:
 
 
 def named_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]:
-    """Return the cells that ids and globs name, each once. They stand in the order of the patterns,
-    then of the plan. A glob names cells of lanes only where it has a `+`. Raises UsageError for an
-    id outside the product, and for a glob that matches nothing; NothingToDo when the matrix has no
-    cells at all, EmptyLane when globs name lanes alone that have none.
+    """Return the cells that ids and globs name, each once, in the order of the patterns, then of
+    the plan.
+
+    A glob matches cells of variants only where it has a `+`. Raises UsageError for an id outside
+    the product, and for a glob without a match. Raises NothingToDo when the matrix has no cells,
+    EmptyLane when globs name only empty variants.
     """
     return _named(facts, patterns, planned_cell)
 
 
 def runnable_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]:
-    # Return the cells as `named_cells` does, where an id may also be of a cell beyond the axes,
-    # with a version that the matrix could be extended by.
+    # Return the cells as `named_cells` does; an id may also be of a cell beyond the axes, with a
+    # version by which the matrix could be extended.
     def by_id(facts: Feasibility, cell_id: str) -> Cell | None:
         return planned_cell(facts, cell_id) or extension_cell(facts, cell_id)
 
@@ -514,12 +518,12 @@ def _names_a_lane(matrix: Matrix, every: dict[str, Cell], pattern: str) -> bool:
 
 
 def planned_cell(facts: Feasibility, cell_id: str) -> Cell | None:
-    """Return the cell of an id if it stands in the plan; no other cell is looked at."""
+    """Return the cell of an id if the plan has it; no other cell is looked up."""
     cell = readable_cell(cell_id, facts.matrix)
     if cell is not None and cell.is_in_lane:
         is_known = cell.id == cell_id and any(cell.id == known.id for known in lane_cells(facts))
         return cell if is_known else None
-    # 2.14 equals 2.14.0, and yet only one of them stands in an id.
+    # 2.14 equals 2.14.0, and yet only one of them is in an id.
     if cell is None or any(
         coordinate.text not in {known.text for known in axis_coordinates(axis, facts.catalogue)}
         for axis, coordinate in zip(facts.matrix.axes, cell.coordinates, strict=True)

@@ -18,7 +18,7 @@ _LEGACY_ARCHITECTURES = {
     "manylinux1": ("x86_64",),
 }
 
-# The ABI of PyPy, and what it says of itself, have been these since 2020:
+# The ABI of PyPy and its marker values have been these since 2020:
 # https://doc.pypy.org/en/latest/release-v7.3.0.html
 _PYPY_ABI, _PYPY = "pp73", "7.3"
 _BUILDS = ("free-threaded", "pypy")
@@ -41,8 +41,8 @@ def accepted_tags(series: Version, platform: str) -> frozenset[Tag]:
 
 
 def build_of(platform: str) -> str:
-    # Return the build of Python that a platform names: `free-threaded`, `pypy`, or empty for
-    # CPython's usual one.
+    # Return a platform's build of Python: `free-threaded`, `pypy`, or empty for CPython's usual
+    # one.
     return next((build for build in _BUILDS if platform.endswith(f"-{build}")), "")
 
 
@@ -93,8 +93,9 @@ def admits(requires_python: SpecifierSet | None, patch: Version) -> bool:
 
 
 def is_too_old(requires_python: SpecifierSet | None, patch: Version) -> bool:
-    """Return whether the interpreter lies below what a `Requires-Python` begins with. Of packages
-    deep in the tree uv heeds only this: https://docs.astral.sh/uv/concepts/resolution/
+    """Return whether the interpreter is below the lower bound of a `Requires-Python`.
+
+    Deep in the tree uv checks only this: https://docs.astral.sh/uv/concepts/resolution/
     (2026-11-22).
     """
     return any(
@@ -125,6 +126,6 @@ def _elsewhere(facts: PlatformFacts) -> Iterator[str]:
     elif facts.system == "Windows":
         yield f"win_{facts.machine.lower()}"
     else:
-        # PEP 656; musl 1.2 is what uv takes for such a platform.
+        # PEP 656; uv uses musl 1.2 for such a platform.
         yield from (f"musllinux_1_{minor}_{facts.machine}" for minor in (2, 1, 0))
         yield f"linux_{facts.machine}"

@@ -1,4 +1,4 @@
-"""What a subject's release asks of the other packages, as its own metadata tells."""
+"""What a subject's release requires of other packages, by its own metadata."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -12,7 +12,7 @@ from compat.value import Value
 
 
 class Asked(Value, frozen=True, kw_only=True):
-    """One requirement that holds, its marker gone.
+    """One requirement that holds, with its marker evaluated and removed.
 
     `name` is normalised (PEP 503); `url` is empty for a release.
     """
@@ -26,8 +26,9 @@ class Asked(Value, frozen=True, kw_only=True):
 def active(
     published: Published | None, markers: dict[str, str], extras: Sequence[str] = ()
 ) -> tuple[Asked, ...]:
-    """Return the requirements that hold under the marker values, and those of the extras. An
-    unreadable requirement is left out: what a resolver cannot read it ignores, too.
+    """Return the requirements that hold under the marker values, and those of the extras.
+
+    Unreadable requirements are omitted: a resolver ignores them, too.
     """
     if published is None:
         return ()

@@ -1,3 +1,3 @@
-"""What we propose. In come verdicts, a policy and a day; out go proposals, rewritten texts and one
+"""Proposes moves of floors: verdicts, a policy and a day give proposals, rewritten texts and one
 standing request.
 """

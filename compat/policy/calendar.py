@@ -1,5 +1,5 @@
-"""The `policy` room's calendar: the dated moves that the windows let every floor make in the coming
-years, and for each floor in one sentence whether it can move, and when.
+"""The calendar of moves that the windows allow in the coming years, and one sentence on each floor:
+whether it can move, and when.
 """
 
 import datetime
@@ -32,13 +32,13 @@ State = Literal["due", "announced", "planned"]
 class ScheduledMove(StrictValue, frozen=True, kw_only=True):
     """A coming move: a floor may rise to `to` with the first release after `on`.
 
-    `allowed` is the day on which the window lets it, `on` the first day of the cadence from then
-    on, `announced` the day on which it is announced. `held` is the hold that makes `on` later than
-    the window would, None without one. `proof` is what is known of the version as a floor, and
-    `obstacle` the one cause that blocks it, empty where nothing does. `before` is the floor that it
-    follows on, the present one or that of the move before it, and `lost` what is covered from there
-    on and ends with it. `id` and `wording` are derived: `id` stays the same
-    when dates change and is fit for a path and for a UID of a calendar.
+    `allowed` is the day on which the window allows it, `on` the first day of the cadence from then
+    on, `announced` the day of its announcement. `held` is the hold that makes `on` later than the
+    window would, None without one. `proof` is the evidence for the version as a floor, and
+    `obstacle` the one cause that blocks it, empty without one. `before` is the previous floor, the
+    present one or that of the move before it. `lost` is the coverage that ends with it. `id` and
+    `wording` are derived: `id` stays the same when dates change and is fit for a path and for a UID
+    of a calendar.
     """
 
     id: str = ""
@@ -74,10 +74,10 @@ class MinimumVersions(StrictValue, frozen=True, kw_only=True):
 
 
 class Bar(StrictValue, frozen=True, kw_only=True):
-    """A version of an axis for a chart: when it came out, when its window ends, and upstream's end
-    of life.
+    """A version of an axis for a chart: its release, the end of its window, and upstream's end of
+    life.
 
-    None means that nobody can know yet, or that upstream names no end. `is_floor` marks the present
+    None means that it is unknown yet, or that upstream names no end. `is_floor` marks the present
     floor.
     """
 
@@ -104,9 +104,10 @@ class Schedule(StrictValue, frozen=True, kw_only=True):
 
 
 def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule:
-    """Return the schedule of a matrix from that day on; without a policy nothing moves. Of the
-    moves that are due it has the newest that the calendar allows, and below it the best that runs
-    support. Of packages only what has come out is known, of Python also what upstream plans.
+    """Return the schedule of a matrix from that day on; without a policy nothing moves.
+
+    It has the newest due move that the calendar allows, and below it the best that runs support.
+    Packages count only when released, Pythons also when upstream plans them.
     """
     until = months_later(day, 12 * years)
     evaluation = evaluation_on(snapshot, day)
@@ -197,7 +198,7 @@ def _bars(as_of: AsOf, axis: Axis) -> Iterator[Bar]:
 
 
 Prospect = Literal["open", "dated", "runs", "held", "blocked", "settled"]
-# What further runs can mend, as far as anybody knows before they are made.
+# What further runs can fix, as far as known before they are made.
 _MENDED_BY_RUNS: frozenset[Against] = frozenset(("witnesses", "missing", "stale"))
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -205,10 +206,10 @@ _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 class Outlook(StrictValue, frozen=True, kw_only=True):
     """Where a floor can go next.
 
-    `open`: it can rise to `to` now. `dated`: on the day `on`. `runs`: on that day, if so many more
-    `runs` of the cells that it `needs` pass. `held`: a hold is in the way until then; `blocked`:
-    something that no run of today mends, told in `because`. `settled`: nothing is known to follow
-    it. `lost` is what a release with the new floor no longer covers.
+    `open`: it can rise to `to` now. `dated`: on the day `on`. `runs`: on that day, if this many
+    more `runs` of the cells that it `needs` pass. `held`: a hold blocks it until then. `blocked`:
+    by something that no run of today fixes, named in `because`. `settled`: nothing is known to
+    follow it. `lost` is what a release with the new floor no longer covers.
     """
 
     axis: Name
@@ -225,7 +226,7 @@ class Outlook(StrictValue, frozen=True, kw_only=True):
 
 
 class _Prospect(StrictValue, frozen=True, kw_only=True):
-    """A step with what stands between it and a release."""
+    """A step with what blocks its release."""
 
     step: FloorStep
     on: datetime.date

@@ -1,19 +1,20 @@
-"""The `policy` room's evaluation of one day: what had been released by then, which combinations of
-versions a floor promises, and what supports or forbids each floor.
+"""Evaluates one day: what had been released by then, which combinations a floor promises, and what
+supports or forbids each floor.
 
-A floor at X promises that the subject's newest release works with X. It is asked at X's corners:
-with the lowest and the highest version of each other axis that is promised too (from that axis's
-floor to the last that the release itself admits) and that can be had together with X. A place whose
-cells the plan rules out, and of which no run counts, is no evidence: where there is no other place,
-a sentence says why.
+A floor at X promises that the subject's newest release works with X. It is tested at X's corners:
+with the lowest and the highest promised version of each other axis (from that axis's floor to the
+last that the release itself admits) that is available together with X. A combination is no evidence
+if the plan rules out its cells and no run counts. Where there is no other combination, a sentence
+says why.
 
-A corner has a cell for each recipe. The result of the representative cell is that of the corner;
-where it works, the strictest recipe with enough runs is the evidence, because "works with changed
+A corner has a cell for each recipe. The result of the representative cell is that of the corner.
+Where it works, the strictest recipe with enough runs is the evidence, because "works with changed
 dependency pins" answers whether the code works. A cell supports a floor when it works; tested, not
-stale, not flaky. What fails in every combination of a release takes nothing from that; a failure of
-the combination does, though it is declared why: an explanation is no remedy for users of the floor.
-Such runs count as witnesses when they were of today's lock and suite, one a day, isolated and of
-the tier that the policy asks for. A cell without such a run moves no floor."""
+stale, not flaky. A failure in every combination of a release does not count against the floor. A
+failure of the combination does, even with a declared cause: an explanation does not help users of
+the floor. Runs count as evidence when they were of today's lock and suite, one a day, isolated and
+of the tier that the policy requires. A cell without such a run moves no floor.
+"""
 
 import calendar
 import datetime
@@ -45,9 +46,11 @@ _DAY = datetime.date
 
 
 class VersionRelease(StrictValue, frozen=True, kw_only=True):
-    """A version of an axis, and when it came out; `ends` is upstream's last day for it, where one
-    is known. `newest_minor` is when the newest minor version of a series came out, where that is
-    another. `planned` is what upstream has not released yet.
+    """A version of an axis, and its release date; `ends` is upstream's last day for it, where
+    known.
+
+    `newest_minor` is when the newest minor version of a series was released, if another. `planned`
+    means that upstream has not released it yet.
     """
 
     version: Version
@@ -68,8 +71,8 @@ def _series(
 
 
 # From "Status of Python versions" of the developer's guide (devguide.python.org/versions), as of
-# 2026-09, and the PEP of each series. Where a PEP names only a month, its last day stands here.
-# What the PEP still calls a plan is `planned`.
+# 2026-09, and the PEP of each series. Where a PEP names only a month, its last day is used.
+# `planned` marks what the PEP still calls a plan.
 PYTHONS: tuple[VersionRelease, ...] = (
     _series("3.6", _DAY(2016, 12, 23), _DAY(2021, 12, 23), 494),
     _series("3.7", _DAY(2018, 6, 27), _DAY(2023, 6, 27), 537),
@@ -96,10 +99,10 @@ CADENCES = {
 
 
 class Slot(StrictValue, frozen=True, kw_only=True):
-    """A version of an axis, and when the axis's window lets the floor rise to it.
+    """A version of an axis, and when the axis's window allows it as the floor.
 
-    `allowed` is the first day by the window, `on` the first day of the cadence from then on; both
-    are None when nobody can know yet: what decides has not come out.
+    `allowed` is the first day by the window, `on` the first day of the cadence from then on. Both
+    are None while unknown: the deciding version is not released.
     """
 
     came: VersionRelease
@@ -121,8 +124,9 @@ def rule_of(window: Window) -> str:
 
 
 def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, ...]:
-    """Return the versions of an axis whose release date is known, oldest first. Of the interpreter
-    axis these are the series from the axis's oldest on, also those that upstream only plans.
+    """Return the versions of an axis whose release date is known, oldest first.
+
+    The interpreter axis has the series from its oldest on, also those that upstream only plans.
     """
     if isinstance(axis, InterpreterAxis):
         oldest = min(Version(minor_series(release)) for release in axis.releases)
@@ -187,7 +191,8 @@ def allowed_on(
     day: datetime.date, known: Iterable[Slot], bad: Iterable[Version] = ()
 ) -> Slot | None:
     """Return the newest slot that the calendar has reached on that day; None before the first.
-    `bad` are passed over. By `months` it is never a version younger than that: the safe rule.
+
+    `bad` ones are skipped. With `months` the version is at least that old: the safe rule.
     """
     barred = frozenset(bad)
     reached = (s for s in known if s.on is not None and s.on <= day and s.version not in barred)
@@ -200,8 +205,9 @@ def hold_on(policy: Policy, axis: str, day: datetime.date) -> Hold | None:
 
 
 def hold_words(hold: Hold, floor: Version, dated: bool = True) -> str:
-    """Return a hold in words, without an end: up to where, until when, and why. A floor above its
-    hold stays where it is, and may come back to where the hold is.
+    """Describe a hold: up to where, until when, and why.
+
+    A floor above its hold stays, and may return to the hold's version.
     """
     until = f" until {hold.until}" if dated else ""
     back = f", which lets it come back to {hold.at}" if hold.at < floor else ""
@@ -233,11 +239,11 @@ def _allowed(
 
 
 class AsOf:
-    """A snapshot, asked about a day.
+    """A snapshot as of a day.
 
-    A day before the snapshot's own is looked back at: only what had been released by then counts,
-    floors are what the newest release of that day declared itself, and holds, which came later, are
-    left out. Runs count whenever they were made.
+    For a day before the snapshot's own, only what had been released by then counts. Floors are then
+    those that the newest release of that day declared itself. Holds are ignored, because they are
+    younger. Runs count whenever they were made.
     """
 
     def __init__(self, snapshot: Snapshot, policy: Policy, day: datetime.date) -> None:
@@ -267,8 +273,9 @@ class AsOf:
 
     @property
     def newest_python(self) -> Version:
-        """The newest series that the newest release admits, else that of the matrix. What the
-        release asks of packages is read for it.
+        """The newest series that the newest release admits, else that of the matrix.
+
+        The release's requirements on packages are evaluated for it.
         """
         published = None if self.newest is None else self.newest[1].published
         python = None if published is None else published.requires_python
@@ -319,8 +326,8 @@ class AsOf:
 
     @cached_property
     def cells(self) -> tuple[Answer, ...]:
-        # The entries of the newest release whose coordinates all existed; looking back, without the
-        # recipe `fresh`.
+        # The entries of the newest release whose coordinates all existed; for a past day, without
+        # the recipe `fresh`.
         admitted = {name: frozenset(versions) for name, versions in self.existing.items()}
         admitted[self.matrix.subject] = frozenset(() if self.newest is None else self.newest[:1])
         return tuple(
@@ -421,8 +428,9 @@ def package_words(axis: Axis) -> str:
 
 
 def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:
-    """Return the catalogue as it was at the end of that day: without files that came later, or
-    whose time is unknown. A package whose index gives no times at all is kept whole.
+    """Return the catalogue as of the end of that day: without later or undated files.
+
+    A package whose index gives no times at all is included whole.
     """
     return Catalogue(packages=tuple(_until(package, day) for package in catalogue.packages))
 
@@ -447,8 +455,8 @@ _OF_THE_INDEX = ("no-artifact", "yanked")
 
 
 class PromisedPlaces:
-    """The places of the subject's newest release on one day; a place has a version of each axis but
-    the subject's, in their order.
+    """The combinations of the subject's newest release on one day: a version of each axis but the
+    subject's, in their order.
     """
 
     def __init__(self, as_of: AsOf) -> None:
@@ -466,7 +474,7 @@ class PromisedPlaces:
 
     @cached_property
     def reach(self) -> dict[str, frozenset[Version]]:
-        """The versions of each axis with which the newest release can be had as published."""
+        """The versions of each axis with which the newest release is installable as published."""
         reached: dict[str, set[Version]] = {name: set() for name in self.names}
         for place, recipes in self.entries.items():
             if any(
@@ -549,7 +557,8 @@ class PromisedPlaces:
                 RECIPES.index(recipe),
                 place,
                 entry.obstacle.because
-                # What the index lacks today it may have had: nobody can tell since when.
+                # The index may have had a file that it lacks today: the date of the removal is
+                # unknown.
                 + (self.as_of.as_of_today if entry.obstacle.kind in _OF_THE_INDEX else ""),
             )
             for place, recipes in self.entries.items()
@@ -584,11 +593,11 @@ FloorState = Literal["proven", "green", "red", "open"]
 
 
 class FloorEvidence(StrictValue, frozen=True, kw_only=True):
-    """What is known of a floor at one version.
+    """The evidence for a floor at one version.
 
-    `proven`: every corner is green with enough witnesses; `green`: green, with too few; `red`:
-    every corner is broken; `open`: anything else. `red_days` is on how many days the least often
-    broken corner was.
+    `proven`: every corner is green with enough passing runs; `green`: green, with too few; `red`:
+    every corner is broken; `open`: anything else. `red_days` is the number of days on which the
+    least often broken corner failed.
     """
 
     version: Version
@@ -651,7 +660,7 @@ def _known(entry: Answer, as_of: AsOf) -> Iterator[str]:
     known = as_of.snapshot.explained(entry)
     if known is None or (known.since is not None and known.since > as_of.day):
         return
-    # Since when the index lacks something, nobody can tell.
+    # The date of a removal from the index is unknown.
     is_dated = known.since is not None and known.fault != "index"
     yield f"it is known{'' if is_dated else as_of.as_of_today}: {known.because}"
 
@@ -696,8 +705,8 @@ def is_red(evidence: CellEvidence) -> bool:
 
 
 def _without_trouble(entry: Answer, snapshot: Snapshot) -> Answer:
-    # The verdict without the newer run that says nothing: trouble neither moves a floor nor stops
-    # it.
+    # The verdict without a newer, unresolved run: infrastructure errors neither move nor stop a
+    # floor.
     if entry.history.unanswered is None:
         return entry
     present = snapshot.attribution.context(entry.cell, snapshot.present)
@@ -711,7 +720,7 @@ def _without_trouble(entry: Answer, snapshot: Snapshot) -> Answer:
 
 
 def _isolated_days(entry: Answer, policy: Policy) -> tuple[datetime.date, ...]:
-    # The days of the isolated runs that made the verdict: those of the newest run's lock and suite.
+    # The days of the isolated runs behind the verdict: those of the newest run's lock and suite.
     if not entry.counted:
         return ()
     runs = [counted.run for counted in entry.history.deciding]
@@ -729,7 +738,7 @@ def _is_enough(evidence: EvidenceKind, policy: Policy) -> bool:
 
 
 def evaluation_on(snapshot: Snapshot, day: datetime.date) -> "Evaluation | None":
-    """Return the evaluation of a day, the same for all who ask; None without a policy."""
+    """Return the evaluation of a day, shared by all callers; None without a policy."""
     policy = snapshot.ask.policy
     if policy is None:
         return None
@@ -751,8 +760,8 @@ class Evaluation:
         return self._floors[key]
 
     def raised(self, axis: str, version: Version) -> FloorEvidence:
-        # Return what is known of a raise to that version: the newest release must be had with it as
-        # published.
+        # Return the evidence for a raise to that version: the newest release must be installable
+        # with it as published.
         if version not in self.as_of.existing[axis] or version in self.places.reach[axis]:
             return self.floor(axis, version)
         return no_evidence(version, self.places.ruled_out(axis, version, as_published=True))
@@ -760,9 +769,11 @@ class Evaluation:
     def failing(
         self, axis: str, current: Version, to: Version
     ) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-        """Yield a cell with the other version, one with the current, what fails in the first alone.
-        Each representative cell of the other version is held against that of the place which
-        differs from it in this axis alone, where that can be had.
+        """Yield a cell with the other version, one with the current, and what fails only in the
+        first.
+
+        Each representative cell of the other version is compared with that of the combination that
+        differs only in this axis, if installable.
         """
         index = self.places.names.index(axis)
         for place in self.places.corners(axis, to):
@@ -818,11 +829,13 @@ class Evaluation:
         return [cell_evidence(entry, as_of) for entry in (deciding, *others)]
 
     def _deciding(self, able: Sequence[Answer]) -> Answer:
-        """The cell that decides a place, among those that can be had, strictest recipe first. The
-        representative cell says what the place comes to. Where that is working, in full or in part,
-        a cell that supports the floor decides, rather one with enough runs; where it is broken or
-        unknown, one that has not run yet and may still work, rather one with a lock; else a broken
-        one of the laxest recipe: where that fails, no other does better.
+        """The cell that decides a combination, among the installable ones, strictest recipe first.
+
+        The representative cell gives the result of the combination. Where that works, in full or in
+        part, a cell that supports the floor decides, preferably one with enough runs. Where it is
+        broken or unknown, one that has not run yet and may still work decides, preferably one with
+        a lock. Else it is a broken one of the laxest recipe: where that fails, no other does
+        better.
         """
         best = representative(able)
         match best.kind:
@@ -850,8 +863,8 @@ class Evaluation:
 
     @cached_property
     def _hopeless(self) -> frozenset[Recipe]:
-        # Recipes not worth a run: those refused elsewhere for this release; today `dated` too, it
-        # asks of the past.
+        # Recipes not worth a run: those that fail to resolve elsewhere for this release; today
+        # `dated` too, because it tests the past.
         refused = {entry.cell.recipe for entry in self.as_of.cells if _is_refused(entry)} - {
             "relaxed"
         }

@@ -1,6 +1,4 @@
-"""The `policy` room's values: a proposal to move one floor, or to extend one axis, with its grounds
-and objections.
-"""
+"""A proposal to move one floor, or to extend one axis, with its reasons and objections."""
 
 import datetime
 import hashlib
@@ -17,8 +15,7 @@ from compat.value import StrictValue, derive
 
 FloorKind = Literal["raise", "lower", "early"]
 Kind = Literal[FloorKind, "extend"]
-# What is said against the proof itself; anything else says that a supported move waits for its
-# time.
+# Objections to the proof itself; any other means that a supported move waits for its date.
 DOUBTS = frozenset(("missing", "red", "flaky", "stale", "isolation"))
 Against = Literal[
     "calendar",
@@ -35,12 +32,12 @@ Against = Literal[
 
 
 class CellEvidence(StrictValue, frozen=True, kw_only=True):
-    """What is known of one cell that a move depends on, and since when.
+    """The evidence of one cell that a move depends on, and since when.
 
-    `latest` is the day of its newest run that counts, `days` are those of the runs that its verdict
-    rests on and that were isolated as the policy asks. `supports` says whether the cell supports
-    the move: it works with the new floor, or is broken at the one that an early move leaves.
-    `evidence` says what the verdict rests on.
+    `latest` is the day of its newest counting run. `days` are those of the runs behind its verdict
+    that were isolated as the policy requires. `supports` is whether the cell supports the move: it
+    works with the new floor, or is broken at the one that an early move leaves. `evidence` says
+    what the verdict rests on.
     """
 
     cell: str
@@ -74,7 +71,7 @@ class CellEvidence(StrictValue, frozen=True, kw_only=True):
 
 
 class Objection(StrictValue, frozen=True, kw_only=True):
-    """Why a move is not opened: its kind, one sentence, and the cells that it speaks of."""
+    """Why a move is not opened: its kind, one sentence, and the affected cells."""
 
     against: Against
     because: str
@@ -82,9 +79,7 @@ class Objection(StrictValue, frozen=True, kw_only=True):
 
 
 class Affected(StrictValue, frozen=True, kw_only=True):
-    """Coordinates of one axis that a move drops or adds; `releases` are the versions on the index
-    under them.
-    """
+    """Coordinates of an axis that a move drops or adds; `releases` are the index's versions."""
 
     axis: Name
     package: str
@@ -93,9 +88,7 @@ class Affected(StrictValue, frozen=True, kw_only=True):
 
 
 class AxisFloor(StrictValue, frozen=True, kw_only=True):
-    """Where the floor of an axis is, and the lines that lead from dates to what the calendar
-    allows.
-    """
+    """Where the floor of an axis is, and the lines that derive what the calendar allows."""
 
     axis: Name
     package: str
@@ -104,21 +97,20 @@ class AxisFloor(StrictValue, frozen=True, kw_only=True):
 
 
 class Proposal(StrictValue, frozen=True, kw_only=True):
-    """A move of one floor of the subject's `release`, its newest; or, of kind `extend`, a version
-    newer than all that an axis has: `current` is the newest one there, and `proposed` the version.
+    """A move of one floor of the subject's `release`, its newest; or of kind `extend`, a version
+    newer than all of an axis.
 
-    `lowest_run` is the lowest release of the series `proposed` that the evidence installed, where
-    that is another than its first: a project's own files get this one as their bound.
-    `arithmetic` are the lines that a person can follow from the dates to the floor. `earliest` is
-    the first day on which a release may have the new floor by calendar and holds; None where
-    neither names one. `lost` and `gained` are what users lose and get. `needs` are the cells that
-    must be locked and run before the move is proven, each once.
+    For `extend`, `current` is the newest version there, and `proposed` the new one. `lowest_run` is
+    the lowest release of the series `proposed` that the evidence installed, if it is not its first:
+    a project's own files get it as their bound. `arithmetic` are the lines that a person can follow
+    from the dates to the floor. `earliest` is the first day on which a release may have the new
+    floor by calendar and holds; None where neither names one. `lost` and `gained` are what users
+    lose and get. `needs` are the cells to lock and run before the move is proven, each once.
 
-    What follows from these is set by itself: `id` stays the same as long as the same move is
-    proposed and is fit for a path; `is_open` (in JSON `open`) says that nothing speaks against it;
-    `because` is the reason of the new floor, for its declaration, or what the move waits for;
-    `digest`, a sha256 of what the move rests on, changes when a verdict does, and not when a green
-    cell runs again.
+    These are derived: `id` is constant while the same move is proposed and is fit for a path;
+    `is_open` (in JSON `open`) means that nothing blocks it; `because` is the reason of the new
+    floor, for its declaration, or what the move waits for. `digest` is a sha256 of the move's
+    evidence: it changes when a verdict does, and not when a green cell runs again.
     """
 
     id: str = ""

@@ -1,17 +1,16 @@
-"""The `policy` room's proposals: the floor moves that policy and records ask for on one day.
+"""Proposes the floor moves that policy and records require on one day.
 
-Raise: to what the calendar allows, under a hold to what that allows, and short of that to the
-newest version that is supported; see `floor_steps`. Lower: to the lowest version from which on
-every one up to the floor, the floor too, is supported, as long as the calendar would not raise it
+Raise: to the version that the calendar allows, under a hold to the version that the hold allows,
+otherwise to the newest supported version; see `floor_steps`. Lower: to the lowest version from
+which on every one up to and including the floor is supported, if the calendar would not raise it
 again. Early: the floor's own representative cells are broken, so the floor goes to the next version
-that works, whatever the calendar says. A move that something speaks against is returned with its
-objections.
+that works, whatever the calendar says. A blocked move is returned with its objections.
 
-Proposals, schedule, outlook, calendar files, feeds and pages all read a raise and its day from
-the steps here, so no two of them name another version for one day. The arithmetic is the lines by
-which a person follows a floor from dates and declarations. An extension is a version that the
-matrix does not ask about yet: one run of one cell with the newest release opens it, whole or of the
-core. What the plan rules out waits with its reason.
+Proposals, schedule, outlook, calendar files, feeds and pages all read a raise and its day from the
+steps here, so they never name different versions for one day. The arithmetic is the lines by which
+a person derives a floor from dates and declarations. An extension is a version that the matrix does
+not have yet: one run of one cell with the newest release opens it, whole or of the core. A version
+that the plan rules out waits with its reason.
 """
 
 import datetime
@@ -57,8 +56,8 @@ from compat.value import StrictValue
 class FloorStep(StrictValue, frozen=True, kw_only=True):
     """A version to which a floor may rise with the first release after `on`.
 
-    `slot` is what the window alone says of it; `held` is the hold that makes `on` later than that,
-    None without one.
+    `slot` is its date by the window alone; `held` is the hold that makes `on` later, None without
+    one.
     """
 
     slot: Slot
@@ -86,15 +85,14 @@ class FloorSteps:
 
     @cached_property
     def every(self) -> tuple[FloorStep, ...]:
-        # Every step that is known, oldest version first: those of the calendar, and below what is
-        # due already the best that runs support.
+        # Every known step, oldest version first: those of the calendar, and below the due ones the
+        # best that runs support.
         best = [step for step in self._above if step.version in self._best()]
         return _once((*self.calendar, *best))
 
     @cached_property
     def proposed(self) -> tuple[FloorStep, ...]:
-        # The steps that are due or announced, and the first that a hold puts off, where it is the
-        # hold alone that is in the way now.
+        # The due or announced steps, and the first step that only a hold blocks now.
         soon = self.as_of.day + datetime.timedelta(days=self.as_of.policy.notice_days)
         reached = self.as_of.calendar(self.axis.name, soon)
         held = [step for step in self.calendar if step.held is not None]
@@ -110,8 +108,8 @@ class FloorSteps:
 
     @cached_property
     def calendar(self) -> tuple[FloorStep, ...]:
-        # The steps by date alone, with holds: of what is due the newest, then each that is newest
-        # on its day.
+        # The steps by date alone, with holds: the newest due one, then each that is newest on its
+        # day.
         due = max((step.version for step in self._above if step.on <= self.as_of.day), default=None)
         return tuple(
             step
@@ -134,8 +132,8 @@ class FloorSteps:
         return self.evaluation.floor(self.axis.name, version)
 
     def reachable(self) -> list[Version]:
-        """Return the versions that the calendar allows now, may be a floor, and can be had as
-        published.
+        """Return the versions that the calendar allows now, that may be a floor, and that are
+        installable as published.
 
         Each is allowed by its own date: a lower version may be the younger one.
         """
@@ -155,8 +153,7 @@ class FloorSteps:
 
     @cached_property
     def _above(self) -> tuple[FloorStep, ...]:
-        # A step for each version above the floor whose day is known and that is not known to be
-        # bad.
+        # A step for each dated version above the floor that is not known to be bad.
         return tuple(self._dated())
 
     def _dated(self) -> Iterator[FloorStep]:
@@ -242,7 +239,8 @@ def floor_arithmetic(steps: FloorSteps) -> Iterator[str]:
 
 
 def _asked(as_of: AsOf, axis: Axis) -> str:
-    # What the newest release asks of an axis; of a package, with the newest Python of the matrix.
+    # The newest release's requirement on an axis; of a package, with the newest Python of the
+    # matrix.
     asked = as_of.asks(axis)
     what = f"{package_words(axis)} {asked}" if asked else f"any {package_words(axis)}"
     return what if isinstance(axis, InterpreterAxis) else f"{what} on Python {as_of.newest_python}"
@@ -257,9 +255,10 @@ def _ended(sentence: str) -> str:
 
 
 def lost(evaluation: Evaluation, axis: Axis, current: Version, to: Version) -> tuple[Affected, ...]:
-    """Return what a raise drops: the versions below, and those of others that go with them only.
+    """Return what a raise drops: the versions below, and others that only work with them.
 
-    A version that no cell of the newest release can have is not covered now, so it is not lost.
+    A version without an installable cell of the newest release is not covered now, so it is not
+    lost.
     """
     below = [v for v in evaluation.as_of.existing[axis.name] if current <= v < to]
     dropped = [v for v in below if _is_covered(evaluation, axis, v)]
@@ -273,8 +272,8 @@ def lost(evaluation: Evaluation, axis: Axis, current: Version, to: Version) -> t
 
 
 def _is_covered(evaluation: Evaluation, axis: Axis, version: Version) -> bool:
-    """Whether a user of the newest release can have the version: it is promised, or nothing but a
-    package that is on no axis rules it out as published.
+    """Whether a user of the newest release can install the version: it is promised, or only a
+    package on no axis rules it out as published.
     """
     places = evaluation.places
     promised = version in places.promised(axis.name)
@@ -300,8 +299,8 @@ def gained(
 
 
 def _together(evaluation: Evaluation, axis: Axis, other: Axis, floor: Version) -> set[Version]:
-    # The promised versions of another axis that can be had with some promised version of this one
-    # from a floor on.
+    # The promised versions of another axis that are installable with some promised version of this
+    # one from a floor on.
     position = [other.name for other in evaluation.as_of.others].index(other.name)
     versions = (v for v in evaluation.places.promised(axis.name) if v >= floor)
     return {
@@ -331,10 +330,10 @@ def _affected(evaluation: Evaluation, axis: Axis, versions: list[Version]) -> Af
 
 
 def proposals(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
-    """Return the moves to propose on that day, open and objected ones, in the order of the axes.
+    """Return the proposed moves of that day, open and blocked ones, in the order of the axes.
 
-    For a day before the snapshot's own this is what a maintainer would have been told then; see
-    AsOf. A matrix without a policy, and one without a release, has none.
+    For a day before the snapshot's own this is what was proposable then; see AsOf. Empty for a
+    matrix without a policy or a release.
     """
     evaluation = evaluation_on(snapshot, day)
     if evaluation is None or evaluation.as_of.newest is None:
@@ -349,8 +348,7 @@ def proposals(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
 
 
 def floors(snapshot: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
-    # Return the floors that can move, and what the calendar allows them on that day; none without a
-    # policy.
+    # Return the floors that can move, and their dates on that day; none without a policy.
     evaluation = evaluation_on(snapshot, day)
     if evaluation is None:
         return ()
@@ -371,9 +369,7 @@ def _moving(as_of: AsOf) -> list[Axis]:
 
 
 class _Mover:
-    """The floor of one axis, and where it might go; `lowered` is an open lowering of another
-    axis.
-    """
+    """The floor of one axis, and its possible moves; `lowered` is an open lowering elsewhere."""
 
     def __init__(self, evaluation: Evaluation, axis: Axis, lowered: Proposal | None) -> None:
         self.lowered = lowered
@@ -432,8 +428,8 @@ class _Mover:
         )
 
     def _lowest_run(self, to: Version, proofs: Sequence[FloorEvidence]) -> Version | None:
-        # The lowest release of a series that its supporting cells installed, where that is not its
-        # first; None where no lock tells.
+        # The lowest release of a series that its supporting cells installed, if not its first; None
+        # without a lock.
         if isinstance(self.axis, InterpreterAxis) or self.as_of.looks_back:
             return None
         by_id, name = self.as_of.snapshot.by_id, self.axis.name
@@ -457,7 +453,7 @@ class _Mover:
                 days.setdefault(release.version.release[:2], release.uploaded)
             elif release.version == ran and release.uploaded is not None:
                 days[()] = release.uploaded
-        # What is dropped by its age makes way for the minor version after it.
+        # A version dropped by age is replaced by the minor version after it.
         uploaded = max(
             (day for minor, day in days.items() if minor < ran.release[:2]), default=None
         )
@@ -525,16 +521,16 @@ class _Mover:
         return self._made(_Draft(kind="lower", to=to, proofs=proofs, against=tuple(against)))
 
     def _pull(self) -> Version | None:
-        # Where the calendar would raise a lowered floor to: the newest green version that it
-        # allows.
+        # The version to which the calendar would raise a lowered floor: the newest green version
+        # that it allows.
         return max(
             (v for v in self.steps.reachable() if v <= self.steps.limit and self.proof(v).is_green),
             default=None,
         )
 
     def _lowest(self) -> Version | None:
-        # How far down to propose: proven ground first, then green, then the next version, if there
-        # is reason to; nothing that the calendar would raise again.
+        # How far down to propose: proven versions first, then green ones, then the next version, if
+        # there is a reason; none that the calendar would raise again.
         below = [v for v in reversed(self.as_of.existing[self.axis.name]) if v < self.at]
         if not below or self.at not in self.as_of.existing[self.axis.name]:
             return None
@@ -552,8 +548,8 @@ class _Mover:
         return below[0] if has_reason and below[0] not in bad else None
 
     def _chain(self, below: Sequence[Version], states: tuple[str, ...]) -> list[Version]:
-        # The unbroken run of versions downward from the floor, which counts itself, that have one
-        # of the states.
+        # The unbroken run of versions downward from and including the floor that have one of the
+        # states.
         chain: list[Version] = []
         if self.proof(self.at).state not in states:
             return chain
@@ -628,9 +624,7 @@ class _Mover:
 
 
 class _Draft(StrictValue, frozen=True, kw_only=True):
-    """A move before it is told: what it rests on, what speaks against it besides, and the broken
-    floor it leaves.
-    """
+    """A move before it is worded: its evidence, other objections, the broken floor it leaves."""
 
     kind: FloorKind
     to: Version
@@ -652,8 +646,8 @@ def _says(against: Against, because: str, *cells: str) -> Objection:
 
 
 def proposed_extensions(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
-    # Return what the axes of a matrix could be extended by on that day, open and objected ones, in
-    # the order of the axes; none without a policy or a release, and none for a day in the past.
+    # Return the possible extensions of a matrix's axes on that day, open and blocked ones, in the
+    # order of the axes; none without a policy or a release, and none for a day in the past.
     evaluation = evaluation_on(snapshot, day)
     if evaluation is None or evaluation.as_of.newest is None or evaluation.as_of.looks_back:
         return ()
@@ -727,8 +721,7 @@ def _taken_in(as_of: AsOf, axis: Axis, version: Version) -> list[Version]:
 
 
 def _evidence(as_of: AsOf, extension: Extension) -> Iterator[CellEvidence]:
-    # What is known of the cells of the newest release with the version that were run, the best of
-    # them first.
+    # The evidence of the tested cells of the newest release with the version, best first.
     assert as_of.newest is not None, "without a release nothing is extended"
     subject = as_of.matrix.subject
     tried = [

@@ -1,4 +1,1 @@
-"""What is known of cells, from real runs.
-
-In come the Records of real runs; out go a Verdict for each cell, its Changes, and what is due.
-"""
+"""Judges cells by real runs: Records give a Verdict for each cell, its Changes, and what is due."""

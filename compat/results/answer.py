@@ -1,6 +1,4 @@
-"""What is known of a cell, and from what: the one derived truth, of which all is made that is
-shown.
-"""
+"""The answer about a cell and its evidence: the one derived truth behind all that is shown."""
 
 from __future__ import annotations
 
@@ -26,20 +24,18 @@ if TYPE_CHECKING:
 
 Kind = Literal["works", "partial", "broken", "flaky", "infeasible", "unknown"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-# What an answer rests on: a run of the whole suite, or of its core alone; a resolver's refusal, or
-# what follows from what is known of others; the plan; nothing.
+# The evidence of an answer: a run of the whole suite, or of its core alone; a resolution failure,
+# or an inference from other cells; the plan; nothing.
 EvidenceKind = Literal["tested", "smoke", "asked", "inferred", "declared", "none"]
-# Whose fault a failing capability is. `unexplained` counts as one of the combination until another
+# Who is at fault for a failing capability. `unexplained` counts for the combination until another
 # cell or a declaration shows more.
 Blame = Literal["combination", "unexplained", "release", "index"]
-# These take nothing from the verdict of a combination.
+# These do not count against the verdict of a combination.
 EXCUSED: tuple[Blame, ...] = ("release", "index")
 
 
 class CapabilityFault(StrictValue, frozen=True, kw_only=True):
-    """A capability that fails in a cell, and whose fault that is where its failure begins with this
-    `outcome`.
-    """
+    """A failing capability, and who is at fault where its failure begins with this `outcome`."""
 
     id: str
     fault: Blame
@@ -47,8 +43,10 @@ class CapabilityFault(StrictValue, frozen=True, kw_only=True):
 
 
 def blame_of(capability: Capability, faults: Iterable[CapabilityFault]) -> Blame:
-    """Return whose fault a failing capability is: the first that is about it and how it fails. What
-    a machine can be at fault for is no known fault of a release.
+    """Return who is at fault for a failing capability: the first entry that matches it and its
+    failure.
+
+    A failure that the machine may have caused is no known fault of a release.
     """
     failed = capability.failed
     about = (f for f in faults if f.id == capability.id)
@@ -63,15 +61,15 @@ def _verb(number: int, verb: str) -> str:
 
 
 class Score(StrictValue, frozen=True, kw_only=True):
-    """How many capabilities of a cell pass, and of how many that fail whose fault it is.
+    """How many capabilities of a cell pass, and the failing ones by who is at fault.
 
-    `combination` counts what fails by the combination, with what nobody has explained yet;
-    `release` what fails in every combination of the release; `gone` what needs packages that the
-    index no longer has; `absent` what the release does not offer. `finished` is false where the
-    tests did not run to their end, or nothing reached them.
+    `combination` counts failures by the combination, including unexplained ones. `release` counts
+    failures in every combination of the release, `gone` those that need packages no longer on the
+    index, and `absent` what the release does not offer. `finished` is false where the tests did not
+    run to their end, or none was reached.
 
-    `words` says it: `123 of 125 work; 2 fail in every combination of this release`; empty where no
-    capability was tried.
+    `words` prints it: `123 of 125 work; 2 fail in every combination of this release`; empty where
+    no capability was tried.
     """
 
     passing: int = 0
@@ -129,11 +127,11 @@ class Score(StrictValue, frozen=True, kw_only=True):
 
 
 class KnownRefusal(StrictValue, frozen=True, kw_only=True):
-    """Why a cell cannot be installed or imported though nothing of it ran, and how that is known.
+    """Why a cell without a run cannot be installed or imported, and the evidence.
 
-    `ground` is `asked` where a resolver refused this cell, `clause` where it refused another one,
-    the `witness`, by `facts` that hold in this cell, too, and `file` where the witness failed by a
-    file that this cell has, too: its path is the only one of `facts`.
+    `ground` is `asked` after a resolution failure of this cell. It is `clause` after one of
+    another, the `witness`, by `facts` that hold in this cell, too. It is `file` where the witness
+    failed in a file that this cell has, too: its path is the only one of `facts`.
     """
 
     outcome: Failed
@@ -145,7 +143,7 @@ class KnownRefusal(StrictValue, frozen=True, kw_only=True):
 
     @property
     def involved(self) -> tuple[str, ...]:
-        """The packages that the resolver speaks of; none where a file of the subject fails."""
+        """The packages that the resolver names; none where a file of the subject fails."""
         if self.ground == "file":
             return ()
         return involved_in_refusal(self.outcome.subject, self.because)
@@ -179,31 +177,29 @@ Reason = Literal[
 
 
 class Answer(StrictValue, frozen=True, kw_only=True):
-    """A cell, what is known of it, and from what.
+    """A cell, what is known of it, and the evidence.
 
-    `expected` is what tested neighbours let expect of a cell that is `unknown`. `since` is the day
-    since when the kind holds without interruption, `latest` that of the newest run that counts.
-    `outcome` is that of the newest run that counts; of a flaky cell, the newest failure. `faults`
-    says of each capability that fails whose fault that is, `changing` which came and went.
-    `blocked_by` is the package, neither subject nor on an axis, that keeps the cell from a result.
-    `reasons` are sentences. `helpers` are the results of the tests of the suite's own files: no
-    part of the kind.
+    `expected` is the inference from tested neighbours about an `unknown` cell. `since` is the day
+    since when the kind holds without interruption, `latest` that of the newest counting run.
+    `outcome` is that of the newest counting run; of a flaky cell, the newest failure. `faults` says
+    who is at fault for each failing capability; `changing` lists the flaky ones. `blocked_by` is
+    the package, neither subject nor on an axis, that blocks a result. `reasons` are sentences.
+    `helpers` are the results of the tests of the suite's own files: no part of the kind.
 
-    `obstacle` is why the plan rules it out, `refusal` why it fails though nothing ran.
-    `lock_digest` is None when it has no lock now. `planned` is false for a cell that has records
-    but no longer stands in the plan.
+    `obstacle` is why the plan rules it out, `refusal` why it fails without a run. `lock_digest` is
+    None without a current lock. `planned` is false for a cell with records that the plan no longer
+    has.
 
-    `history` has the runs. What they say is told without reading them: `first` is when the oldest
-    started, `newest` the day of the newest; `due` why the cell is worth a run; `outdated` why the
-    runs that count no longer answer today's question; `asks_as_today` whether the newest of these
-    was of today's suite. `tested` is how many count on the lock that the cell has now, of the whole
-    suite where there are such, on how many `days`; `isolation` and `is_of_today` are of the newest
-    of them.
+    `history` has the runs; these fields summarise them: `first` is the start of the oldest,
+    `newest` the day of the newest. `due` is why the cell is worth a run, `outdated` why the
+    counting runs are outdated. `asks_as_today` is whether the newest of these had today's suite.
+    `tested` counts those on the current lock, of the whole suite where there are any, on how many
+    `days`. `isolation` and `is_of_today` are of the newest of them.
 
-    `locked` has the version of each axis in the lock, empty where it has none; `lifted` the
-    published requirements that a relaxed lock does not keep, None where there is no such lock;
-    `outside` how many of its versions of the axes, Python among them, the release itself excludes.
-    `untried` is what today's suite asks and the runs did not.
+    `locked` has the version of each axis in the lock, empty without one. `lifted` are the published
+    requirements that a relaxed lock violates, None without such a lock. `outside` is how many of
+    its versions of the axes, Python among them, the release itself excludes. `untried` lists what
+    is in today's suite and not in the runs.
     """
 
     cell: Cell
@@ -246,7 +242,7 @@ class Answer(StrictValue, frozen=True, kw_only=True):
 
     @property
     def likely(self) -> Kind:
-        """What it is, and where that is unknown what it is expected to be."""
+        """Its kind, and for an unknown cell the expected one."""
         return self.expected or self.kind
 
     def failing(self, *faults: Blame) -> tuple[str, ...]:
@@ -254,7 +250,7 @@ class Answer(StrictValue, frozen=True, kw_only=True):
 
     @property
     def failing_here(self) -> tuple[str, ...]:
-        """The capabilities that fail by the combination, as far as is known."""
+        """The capabilities that fail by the combination, as far as known."""
         return self.failing("combination", "unexplained")
 
     @property
@@ -263,14 +259,12 @@ class Answer(StrictValue, frozen=True, kw_only=True):
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the lock of a relaxed cell keeps every published requirement."""
+        """Whether the lock of a relaxed cell satisfies every published requirement."""
         return self.planned and self.lifted == ()
 
     @property
     def recipe(self) -> Recipe:
-        """How its packages were chosen: a relaxed cell in which nothing had to give way is a dated
-        one.
-        """
+        """How its packages were chosen: a relaxed cell in which nothing gave way is a dated one."""
         return "dated" if self.is_unchanged else self.cell.recipe
 
     @property
@@ -291,7 +285,7 @@ class Answer(StrictValue, frozen=True, kw_only=True):
 
     @property
     def is_proof(self) -> bool:
-        """Whether it ran on the lock it has now, and works, wholly or in part."""
+        """Whether it ran on its current lock, and works, wholly or in part."""
         return self.tested > 0 and self.kind in ("works", "partial")
 
     def pinned(self, axis: str) -> Version | None:
@@ -300,21 +294,23 @@ class Answer(StrictValue, frozen=True, kw_only=True):
         return locked_version(text) if text else None
 
     def version(self, axis: str) -> Version:
-        """Return what the lock installs on an axis; of an interpreter, the series."""
+        """Return the locked version on an axis; of an interpreter, the series."""
         return self.pinned(axis) or self.cell.on(axis).version
 
     @property
     def doubts(self) -> int:
-        """How much does not work, or is not known to, by the combination; tests that did not run to
-        their end count as one more.
+        """The number of failing or unknown capabilities of the combination; unfinished tests count
+        as one more.
         """
         stopped = self.kind == "partial" and not self.score.finished
         return self.score.combination + len(self.untried) + int(stopped)
 
     @property
     def tier(self) -> int:
-        """What is recommended first: 0 where the release is published for these versions and works
-        for the most part, 1 where all works that today's suite asks of the combination.
+        """The rank of a recommendation.
+
+        0 where the release is published for these versions and mostly works, 1 where everything in
+        today's suite about the combination works.
         """
         asked = self.score.asked + len(self.untried)
         if not self.outside and mostly_works(self.doubts, asked):
@@ -327,16 +323,15 @@ class Answer(StrictValue, frozen=True, kw_only=True):
 
 
 def mostly_works(failing: int, asked: int) -> bool:
-    """Whether so few of the capabilities that were asked fail that what else speaks for a
-    combination counts more: at most one in ten, a choice.
+    """Whether at most one in ten tested capabilities fails: then other criteria rank higher. The
+    limit is a choice.
     """
     return 10 * failing <= asked
 
 
-# Names tell some states more exactly than the verdict does: a plain install of today is not known
-# to work beside packages of the release's time; nothing could be installed; a package that was not
-# asked about is in the way of an answer; the release's own metadata admits what nobody tested;
-# tested neighbours on both sides agree.
+# Names that are more exact than the verdict. A plain install of today is not known to work beside
+# packages of the release's time; nothing could be installed; an untested package blocks the answer;
+# the release's own metadata admits untested versions; tested neighbours on both sides agree.
 _WORDS = {
     "works": "works",
     "dated": "works with packages of its time",
@@ -354,7 +349,7 @@ _WORDS = {
     "unknown": "not tested",
     "infeasible": "ruled out",
 }
-# What is too long for a badge, in short.
+# Short forms of texts that are too long for a badge.
 _BRIEF = {
     "dated": "works as of its time",
     "expected": "expected to work",
@@ -363,14 +358,14 @@ _BRIEF = {
     "decayed": "works, old packages",
     "relaxed": "works, pins changed",
 }
-# States that a run of the suite's core alone can show; their words say so wherever they stand.
+# States that a core run alone can show; their texts say so everywhere.
 SMOKE_STATES = ("works", "dated", "decayed", "relaxed", "partial", "flaky", "broken", "refused")
 STATE_WORDS = _WORDS | {f"{name}-smoke": f"{_WORDS[name]} (smoke)" for name in SMOKE_STATES}
 BRIEF_WORDS = _BRIEF | {
     f"{name}-smoke": f"{_BRIEF[name]} (smoke)" for name in _BRIEF if name in SMOKE_STATES
 }
 
-# Those that need a verb where they follow the name of a cell.
+# Those that need a verb after the name of a cell.
 _ADJECTIVES = frozenset(("expected", "flaky", "broken", "declared", "unknown", "infeasible"))
 
 

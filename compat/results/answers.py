@@ -1,8 +1,8 @@
-"""SQLite over a matrix: its runs, and the answer of every cell. It is derived, and safe to delete.
+"""An SQLite cache of a matrix's runs and answers. Safe to delete: it is recomputed.
 
-A file is never changed in place: whatever changes is written into a copy, which takes the file's
-name. So a reader keeps what he has opened, no reader waits for a writer, and what a killed writer
-leaves is read by nobody.
+A file is never changed in place: changes are written to a copy, which then replaces the file. So
+readers keep their opened file, no reader waits for a writer, and nobody reads the remains of a
+killed writer.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ from compat.value import LazyMapping, encode_hook
 
 T = TypeVar("T")
 VERSION = 2
-# How many days of a matrix are kept: today, and another one that was asked about.
+# The number of cached days of a matrix: today, and one other.
 _MOST_DAYS = 2
-# `shared` has what many rows say alike, `touched` the cells whose runs came after the answers.
+# `shared` has values that many rows share, `touched` the cells with runs newer than the answers.
 _TABLES = """
 CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 CREATE TABLE files (
@@ -80,13 +80,13 @@ CREATE TABLE answers (
 );
 CREATE INDEX releases ON answers ({release});
 """
-# What damage raises, of the file or of what stands in it.
+# Raised by a damaged file or damaged content.
 _DAMAGE = (sqlite3.Error, msgspec.MsgspecError, UnicodeDecodeError)
 
 
 class Sources(NamedTuple):
-    """What answers follow from besides runs: the digest of matrix, catalogue and code, that of the
-    suite and the day, that of what resolvers said, and the state of each cell's lock.
+    """Inputs of answers besides runs: the digests of matrix, catalogue and code; of the suite and
+    the day; of the resolvers' answers; and the state of each cell's lock.
     """
 
     plan: bytes
@@ -101,8 +101,10 @@ class Sources(NamedTuple):
 
 
 class Before(NamedTuple):
-    """What still holds of the answers before: the fates of the plan, None where they do not, the
-    answers of cells with runs that count, and those of cells whose lock is the same.
+    """The previous answers that are still valid.
+
+    The statuses of the plan, None if outdated; the answers of cells with counting runs, and those
+    of cells whose lock is unchanged.
     """
 
     fates: tuple[Fate, ...] | None = None
@@ -111,7 +113,8 @@ class Before(NamedTuple):
 
 
 class AnswerTable:
-    """The table of one matrix on one day. Where its file cannot be used, it is made in memory.
+    """The table of one matrix on one day, in memory if its file is unusable.
+
     Threads may share one: they read in turn.
     """
 
@@ -126,9 +129,7 @@ class AnswerTable:
         self._connection = self._opened()
 
     def refresh(self) -> int:
-        """Read what has changed among the files of records, and open what another process wrote;
-        return how many files have changed.
-        """
+        """Read changed files of records or a newer table; return the number of changed files."""
         with self._turn:
             self._connection.close()
             self._forget()
@@ -144,9 +145,7 @@ class AnswerTable:
             self._connection.close()
 
     def answer(self, sources: Sources, derive: Callable[[Before], Snapshot]) -> None:
-        """Bring the answers to what follows from the sources: `derive` derives them, with what
-        still holds of those before.
-        """
+        """Update the answers to the sources: `derive` computes them, reusing previous ones."""
 
         def answered() -> None:
             state = dict(self.execute("SELECT name, value FROM state"))
@@ -189,8 +188,9 @@ class AnswerTable:
         return tuple(self._store.folder / path for (path,) in rows)
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
-        """Return what is wrong in the store, stray files and future dates included; only a file
-        with a fault, or of which the table knows nothing, is read.
+        """Return the faults of the store, stray files and future dates included.
+
+        Only a file with a fault, or one that the table does not know, is read.
         """
         newest = dict(self.rows("SELECT path, newest FROM files WHERE fault IS NULL"))
 
@@ -209,7 +209,7 @@ class AnswerTable:
         self._change(lambda connection: connection.execute(asked, (kind, _sealed(body))))
 
     def shared(self, number: int, name: str) -> Any:
-        """Return what stands under that number; the same number is the same object."""
+        """Return the shared value of that number; the same number gives the same object."""
         known = self._shared.get((number, name))
         if known is None:
             rows = self.execute("SELECT body FROM shared WHERE id = ?", number)
@@ -234,9 +234,7 @@ class AnswerTable:
         self._shared: dict[tuple[int, str], Any] = {}
 
     def _opened(self) -> sqlite3.Connection:
-        """The file, else that of another day, from which the runs and the plan are taken; else an
-        empty table in memory.
-        """
+        """The file, else the runs and plan of another day's, else an empty table in memory."""
         for path in self._files:
             with suppress(*_DAMAGE, OSError):
                 connection = _read_only(path)
@@ -266,9 +264,7 @@ class AnswerTable:
         self._connection = self._opened()
 
     def _change(self, change: Callable[[sqlite3.Connection], object]) -> None:
-        """Write a change into a copy, which takes the place of the file; into one in memory where
-        that cannot be written.
-        """
+        """Write a change into a copy that replaces the file; into one in memory if that fails."""
         with self._turn:
             try:
                 self._replace(change)
@@ -292,7 +288,7 @@ class AnswerTable:
                 self._connection.backup(connection)
                 with connection:
                     change(connection)
-            # Before it gets its name, under which another process may put a file of its own.
+            # Before it gets its name, under which another process may put its own file.
             changed = _read_only(fresh)
             os.replace(fresh, self._path)
         finally:
@@ -332,7 +328,7 @@ class AnswerTable:
         known = derive(before)
         refuting = msgspec.msgpack.encode(sorted(known.attribution.refuting))
         if before.entries and refuting != self.derived("refuting"):
-            # What is declared excuses other failures now, in whichever release they are.
+            # A declaration excuses failures in any release.
             known = derive(before._replace(entries={}))
         state = {
             "sources": sources.digest,
@@ -351,8 +347,10 @@ class AnswerTable:
         self._forget()
 
     def _before(self, sources: Sources, state: Mapping[str, bytes]) -> Before:
-        """What holds of the answers before. A release is judged again when the runs or the lock of
-        one of its cells have changed: whose fault a failure is, its other cells say.
+        """The previous answers that are still valid.
+
+        A release is judged again when the runs or the lock of one of its cells have changed: its
+        other cells decide who is at fault.
         """
         if state.get("plan") != sources.plan:
             return Before()
@@ -397,7 +395,7 @@ class AnswerTable:
 
 
 class RunsByCell(LazyMapping[CellRuns]):
-    """The runs of each cell, read when they are asked for."""
+    """The runs of each cell, read on first use."""
 
     def __init__(self, table: AnswerTable) -> None:
         def cells() -> list[str]:
@@ -420,8 +418,8 @@ class RunsByCell(LazyMapping[CellRuns]):
         super().__init__(lambda: table.ask(cells), runs)
 
 
-# What a row says of an answer besides what stands in columns: its fields, of which those of `_LIKE`
-# are numbers of `shared`, and its outcome.
+# The fields of an answer beyond its columns, of which those of `_LIKE` are numbers of `shared`, and
+# its outcome.
 _LIKE: dict[str, Any] = {
     "capabilities": tuple[Capability, ...],
     "faults": tuple[CapabilityFault, ...],
@@ -456,7 +454,7 @@ _Row: Any = tuple[(Failed | bool, *([int] * len(_LIKE)), *_OWN.values())]  # typ
 
 
 class AnswerReader:
-    """Makes entries of rows; what they share is one object."""
+    """Converts rows to entries; shared values are one object."""
 
     def __init__(
         self, table: AnswerTable, matrix: str, axes: Sequence[tuple[str, str]], day: datetime.date
@@ -467,7 +465,7 @@ class AnswerReader:
         self._day = day
         self._runs = table.runs
         self._coordinates: dict[tuple[int, str], Coordinate] = {}
-        # What cells without a lock or a run have in common.
+        # Values that cells without a lock or a run share.
         self._nothing, self._alike = History((), day), dict[int, dict[str, Any]]()
         self._columns = ", ".join(
             ("cell, recipe, planned, kind, evidence, expected, obstacle, body", *_columns(axes))
@@ -532,7 +530,7 @@ class AnswerReader:
 
 
 class StoredSnapshot(Snapshot):
-    """A snapshot in a table: an entry is read when it is asked for."""
+    """A snapshot in a table: an entry is read on first use."""
 
     def __init__(
         self,
@@ -578,7 +576,7 @@ class StoredSnapshot(Snapshot):
 
     @cached_property
     def by_id(self) -> Mapping[str, Answer]:
-        """The entries by the ids of their cells, those of lanes after the others."""
+        """The entries by the ids of their cells, those of variants last."""
 
         def one(cell: str) -> Answer:
             if cell not in self._by_id:
@@ -616,7 +614,7 @@ class StoredSnapshot(Snapshot):
     def having(self, versions: Mapping[str, Any], where: str = "lane = 0") -> Iterator[Answer]:
         conditions, values = [where], []
         for axis, wanted in versions.items():
-            # By version: 2.14 equals 2.14.0, and only one of them stands in the table.
+            # By version: 2.14 equals 2.14.0, and only one of them is in the table.
             texts = [text for text, version in self._versions(axis) if version in wanted]
             conditions.append(f"{self._columns[axis]} IN ({', '.join('?' * len(texts))})")
             values += texts
@@ -641,12 +639,13 @@ class StoredSnapshot(Snapshot):
 
 
 class _Numbers:
-    """What rows share, by number; what is new gets the next one."""
+    """Values that rows share, by number; a new one gets the next number."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._numbers: dict[bytes, int] = dict(connection.execute("SELECT body, id FROM shared"))
-        # By identity, as to compare what many share takes long; each is held, so its id is its own.
+        # By identity, because comparing large shared values is slow; each is held, so its id is
+        # unique.
         self._objects: dict[int, tuple[object, int]] = {}
 
     def of(self, shared: object) -> int:
@@ -669,9 +668,7 @@ def _with_records(
     numbers: Sequence[int],
     read: Sequence[tuple[str, tuple[int, int], DayFile]],
 ) -> None:
-    """Take away the runs of files that are gone, and bring those of others to what they hold now:
-    cells whose runs are the same are not touched.
-    """
+    """Remove the runs of deleted files, and update other files' cells whose runs changed."""
     touched: set[str] = set()
     for number in numbers:
         rows = connection.execute("SELECT DISTINCT cell FROM runs WHERE file = ?", (number,))
@@ -742,7 +739,7 @@ def _columns_of(known: Answer, shared: _Numbers) -> tuple[object, ...]:
         *(getattr(known, name) for name in _OWN),
     )
     body = _sealed(msgspec.msgpack.encode(row))
-    # Of cells of which nothing but the plan is known thousands say the same.
+    # Thousands of cells with nothing but a plan have equal values.
     is_alike = not known.is_known and known.evidence in ("declared", "none")
     return (
         known.id,
@@ -764,7 +761,7 @@ def _columns(axes: Iterable[object]) -> list[str]:
     return [f"axis_{number}" for number, _ in enumerate(axes)]
 
 
-# What a run says alone; the numbers are those of its capabilities and of the names of its metrics.
+# The unshared values of a run; the numbers are those of its capabilities and of its metrics' names.
 _RunBody = tuple[
     datetime.datetime, float, str, str, Isolation, Tier, str, tuple[str, ...], int, int, bytes
 ]
@@ -815,9 +812,7 @@ def _run(cell: str, data: bytes, shared: Callable[[int, str], Any]) -> Run:
 
 
 def _sealed(body: bytes) -> bytes:
-    """The bytes behind their checksum: SQLite looks at the structure of its pages, not at what
-    stands in them.
-    """
+    """The bytes with their checksum: SQLite checks the structure of its pages, not the content."""
     return zlib.crc32(body).to_bytes(4, "big") + body
 
 
@@ -828,7 +823,7 @@ def _sound(sealed: bytes) -> bytes:
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
-    # Nobody writes into the file any more, so no lock is asked for.
+    # The file is never written again, so no lock is needed.
     uri = f"{path.absolute().as_uri()}?immutable=1"
     return sqlite3.connect(uri, uri=True, check_same_thread=False)
 

@@ -1,8 +1,8 @@
-"""Clauses: the smallest sets of facts that cannot be locked together, as values and as the text of
-the one file that keeps them; and which of them answers a cell.
+"""Clauses: the smallest sets of facts that cannot be locked together, their text in one file, and
+which of them answers a cell.
 
-As a solver keeps the clause of a conflict (Marques-Silva and Sakallah, "GRASP", IEEE Transactions
-on Computers 48, 1999), each answers every cell that contains it, whatever else that cell asks.
+As a solver stores the clause of a conflict (Marques-Silva and Sakallah, "GRASP", IEEE Transactions
+on Computers 48, 1999), each answers every cell that contains it, whatever its other facts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from compat.results.record import is_cell_id
 from compat.run.outcome import Failed, Stage, is_spurious, parse_outcome
 from compat.value import StrictValue, encode
 
-# What works out the facts of cells is imported where clauses are read: a question reads none.
+# The code that computes the facts of cells is imported only where needed: reading clauses does not
+# need it.
 if TYPE_CHECKING:
     from compat.lock.demands import Facts
 
@@ -38,8 +39,8 @@ class Clause(StrictValue, frozen=True, kw_only=True):
     """Facts that no resolver could lock together, on each of these Python series, on that day.
 
     None of the facts can be left out. `facts` are those of `lock/demands.py`, sorted; `cell` is the
-    one that was asked about when this was learnt. `outcome` and `because` are what the resolver
-    said of these facts alone.
+    one from which this was learnt. `outcome` and `because` are the resolver's for these facts
+    alone.
     """
 
     facts: _Facts
@@ -55,12 +56,12 @@ class Clause(StrictValue, frozen=True, kw_only=True):
 
 
 class FileClause(StrictValue, frozen=True, kw_only=True):
-    """A line of a file that fails at import on these Python series, in every release of the subject
-    whose wheel holds the same file.
+    """A line of a file that fails at import on these Python series, in every release with the same
+    file.
 
-    `sha256` is the file's digest as a wheel's RECORD writes it; `releases` are those that hold it.
-    `cell` came to `outcome`, and `works`, which differs from it in a newer Python alone, got past
-    the import.
+    `sha256` is the file's digest as in a wheel's RECORD; `releases` are those of the subject whose
+    wheel has it. `cell` failed with `outcome`, and `works`, which differs only in a newer Python,
+    got past the import.
     """
 
     path: _Words
@@ -92,7 +93,7 @@ class KeptClauses(StrictValue, frozen=True, kw_only=True):
 
 
 class Disproof(StrictValue, frozen=True, kw_only=True):
-    """A clause, and the cell that contains it and did not fail by it, on a later day."""
+    """A clause, and a cell that contains it but did not fail by it, on a later day."""
 
     clause: Clause | FileClause
     cell: str
@@ -100,10 +101,10 @@ class Disproof(StrictValue, frozen=True, kw_only=True):
 
 
 class ClauseBook:
-    """Clauses, ready to be asked about many cells."""
+    """Clauses, indexed for many cells."""
 
     def __init__(self, clauses: Iterable[Clause] = ()) -> None:
-        """Take the clauses; of those with the same facts the Pythons are put together."""
+        """Merges the Pythons of clauses with the same facts."""
         self.clauses = united(clauses)
         often = Counter(fact for clause in self.clauses for fact in clause.facts)
         self._by_rarest: dict[str, list[tuple[Facts, Clause]]] = defaultdict(list)
@@ -112,8 +113,9 @@ class ClauseBook:
             self._by_rarest[rarest].append((frozenset(clause.facts), clause))
 
     def answer(self, sets: Iterable[Facts], python: str) -> tuple[Clause, ...]:
-        """Return a clause for each of these sets of facts; none where one of them has no clause. A
-        cell has a set for each release of the subject that a resolver could take.
+        """Return a clause for each of these sets of facts; none where one of them has no clause.
+
+        A cell has a set for each release of the subject that a resolver could take.
         """
         answers = [self._of(facts, python) for facts in sets]
         clauses = tuple(clause for clause in answers if clause is not None)
@@ -136,8 +138,8 @@ class ClauseBook:
                     yield clause
 
     def _of(self, facts: Facts, python: str) -> Clause | None:
-        """The clause with the fewest facts that these contain, the first by their order; one for
-        want of a build only where there is no other.
+        """The clause with the fewest facts of this set, the first by their order; one of a missing
+        build only where there is no other.
         """
         return min(
             self._all_of(facts, python),
@@ -147,8 +149,9 @@ class ClauseBook:
 
 
 def united(clauses: Iterable[Clause]) -> tuple[Clause, ...]:
-    """Return the clauses sorted by their facts; those of the same facts and outcome as one. What it
-    says of cell, day and words is of the one that was learnt first.
+    """Return the clauses sorted by their facts, merged by facts and outcome.
+
+    Cell, day and text are those of the one that was learnt first.
     """
     alike: dict[tuple[tuple[str, ...], str], list[Clause]] = defaultdict(list)
     for clause in clauses:
@@ -167,8 +170,10 @@ def _series(text: str) -> tuple[int, ...]:
 
 
 class _KeptText(StrictValue, frozen=True, kw_only=True):
-    """What they hold for: on another platform, or with more builds, more can be locked. `replaced`
-    are the packages that rules replaced throughout the tree; a file without it is of today's.
+    """The premises of the clauses: on another platform, or with more builds, more can be locked.
+
+    `replaced` are the packages that rules replaced throughout the tree; a file without it has
+    today's.
     """
 
     format: Annotated[int, msgspec.Meta(ge=CLAUSES_FORMAT, le=CLAUSES_FORMAT)]
@@ -196,10 +201,10 @@ def encode_clauses(clauses: KeptClauses, matrix: Matrix) -> str:
 
 
 def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
-    """Return the clauses of the text; without conflicts where they were learnt for another
-    platform, or with fewer builds from source. A package that a rule has come to replace since was
-    as asked when they were learnt. Raises DeclarationError, naming `source`, when the text has
-    something else.
+    """Decode the clauses of the text; raise DeclarationError, naming `source`, for anything else.
+
+    Without conflicts where they were learnt for another platform, or with fewer builds from source.
+    A package that only a newer rule replaces counts as unreplaced when they were learnt.
     """
     from compat.lock.demands import as_asked, is_fact, replaceable
 
@@ -230,7 +235,7 @@ def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
         replaced_since = {*replaceable(matrix)}.difference(document.replaced)
         if replaced_since:
             conflicts = united(_with_asked(clause, replaced_since) for clause in conflicts)
-        # What no rule replaces any more is as asked in every cell.
+        # A package that no rule replaces any more is unreplaced in every cell.
         always = {*map(as_asked, {*document.replaced}.difference(replaceable(matrix)))}
         conflicts = united(
             msgspec.structs.replace(c, facts=tuple(f for f in c.facts if f not in always))

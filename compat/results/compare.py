@@ -1,5 +1,5 @@
-"""What lies between two answers: of one cell at two times, of a checkout and a release, and of a
-variant and an ordinary cell.
+"""Compares two answers: of one cell at two times, of a checkout and a release, and of a variant and
+an ordinary cell.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -31,9 +31,8 @@ _AFTER: tuple[Kind | None, ...] = (
     "unknown",
     None,
 )
-# Before in rows, after in columns, in the order above. What is ruled out works no better and no
-# worse than what is broken; to and from flaky chance decides; what was unknown is new when it is
-# known. fmt: off
+# Before in rows, after in columns, in the order above. A ruled-out cell is equal to a broken one;
+# changes to and from flaky are random; an unknown cell is new once known. fmt: off
 _TABLE: dict[Kind | None, tuple[ChangeKind, ...]] = {
     "works": ("same", "regressed", "regressed", "regressed", "spurious", "gone", "gone"),
     "partial": ("fixed", "same", "regressed", "regressed", "spurious", "gone", "gone"),
@@ -47,12 +46,12 @@ _TABLE: dict[Kind | None, tuple[ChangeKind, ...]] = {
 
 
 class Change(StrictValue, frozen=True, kw_only=True):
-    """What became of a cell's verdict.
+    """The change of a cell's verdict.
 
     `lost` and `gained` are capabilities that ceased or began to be `yes`.
 
-    `spurious` is a change to or from `flaky`: chance decided, so it is neither a regression nor a
-    fix. `new` is the first that is known of a cell, `gone` the end of it.
+    `spurious` is a change to or from `flaky`: it is random, so neither a regression nor a fix.
+    `new` is the first result of a cell, `gone` its end.
     """
 
     cell: str
@@ -64,10 +63,9 @@ class Change(StrictValue, frozen=True, kw_only=True):
 
 
 def compare(before: Answer | None, after: Answer | None) -> Change:
-    """Return the change from one answer about a cell to the next; None stands for a cell that is
-    not in the plan.
+    """Return the change from one answer about a cell to the next; None for a cell outside the plan.
 
-    Two partial answers are told apart by their capabilities, and two that work by what fails in
+    Two partial answers are compared by their capabilities, two working ones by their failures in
     every combination of the release. Raises ValueError for answers about two cells.
     """
     cells = {answer.id for answer in (before, after) if answer is not None}
@@ -109,10 +107,10 @@ Difference = Literal["breaks", "mends", "same", "flaky", "unknown"]
 
 
 class CapabilityDifference(StrictValue, frozen=True, kw_only=True):
-    """A capability that another status than before.
+    """A capability whose status changed.
 
-    `after` is None where the checkout's run said nothing of it; `subject` is what was raised, and
-    where.
+    `after` is None where the checkout's run did not report it; `subject` is the exception and its
+    place.
     """
 
     id: str
@@ -127,12 +125,11 @@ class CapabilityDifference(StrictValue, frozen=True, kw_only=True):
 
 
 class CellDifference(StrictValue, frozen=True, kw_only=True):
-    """What became of a place: the checkout's cell, the release's beside it, and the difference.
+    """The comparison of one combination: the checkout's cell, the release's, and the difference.
 
-    It `breaks` when something that worked does not any more, or when what could not be installed
-    with the release can be, and fails. It is `flaky` when runs of the same files disagree, so that
-    chance decides, `unknown` when one side has no result. `moved` are packages that the two locks
-    have at other versions.
+    It `breaks` when something that worked fails, or when it installs only with the checkout, and
+    fails. It is `flaky` when runs of the same files disagree, `unknown` when one side has no
+    result. `moved` are packages with other versions in the two locks.
     """
 
     cell: str
@@ -150,7 +147,7 @@ class CellDifference(StrictValue, frozen=True, kw_only=True):
 def cell_difference(
     before: Answer, after: Answer, moved: tuple[str, ...] = (), obstacle: str = ""
 ) -> CellDifference:
-    """Return what became of a place; `obstacle` says why the checkout cannot be installed there."""
+    """Compare one combination; `obstacle` says why the checkout cannot be installed there."""
     changed = tuple(_changes(before, after))
     return CellDifference(
         cell=after.id,
@@ -186,7 +183,7 @@ def _is_not_installed(answer: Answer) -> bool:
 
 def _changes(before: Answer, after: Answer) -> Iterator[CapabilityDifference]:
     """The capabilities that began or ceased to be `yes`; none where one side ran no test, as its
-    outcome says it all.
+    outcome is enough.
     """
     for outcome in (before.outcome, after.outcome):
         if outcome is None or (isinstance(outcome, Failed) and outcome.stage in BEFORE_TESTS):
@@ -205,12 +202,12 @@ def _changes(before: Answer, after: Answer) -> Iterator[CapabilityDifference]:
 
 
 class LaneCell(StrictValue, frozen=True, kw_only=True):
-    """A cell of a lane, what it came to, and the ordinary cell that it is held against.
+    """A cell of a variant, its result, and the ordinary cell with which it is compared.
 
     `against` is empty where no ordinary cell of the same release and Python works: then nothing
-    shows that the lane is at fault. `in_part` says that it works only in part. `is_broken` says
-    that something fails here that works there, once the packages are installed. `floors` are those
-    of a lowest cell, as its lock has them.
+    shows that the variant is at fault. `in_part` means that it works only in part. `is_broken`
+    means that something fails only here, once the packages are installed. `floors` are those of a
+    lowest cell, as locked.
     """
 
     cell: str
@@ -225,7 +222,7 @@ class LaneCell(StrictValue, frozen=True, kw_only=True):
 
 
 class LaneAlert(StrictValue, frozen=True, kw_only=True):
-    """What a lane breaks: so many of so many cells that work otherwise; the sentence says it."""
+    """What a variant breaks, in how many of the compared cells; the sentence describes it."""
 
     lane: Recipe
     what: str
@@ -236,7 +233,7 @@ class LaneAlert(StrictValue, frozen=True, kw_only=True):
 
 
 class LaneReport(StrictValue, frozen=True, kw_only=True):
-    """The cells of every lane of a matrix, in the order of the plan, and one alert for each thing
+    """The cells of each variant of a matrix, in the order of the plan, and one alert for each thing
     that breaks some.
     """
 
@@ -245,7 +242,7 @@ class LaneReport(StrictValue, frozen=True, kw_only=True):
 
 
 def lane_report(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> LaneReport:
-    """Return what is known of the lanes of a matrix; `lock_of` gives the lock of a cell."""
+    """Return the report on a matrix's variants; `lock_of` returns the lock of a cell."""
     pairs = [(entry.cell, _lane_cell(known, entry, lock_of)) for entry in known.lanes]
     cells = tuple(row for _, row in pairs)
     return LaneReport(cells=cells, alerts=tuple(_alerts(known, pairs)))
@@ -277,8 +274,10 @@ def _floors(known: Snapshot, cell: Cell, lock: Lock) -> Iterator[LockedFloor]:
 
 
 def _ordinary(known: Snapshot, cell: Cell) -> Answer | None:
-    """The ordinary cell of the same release and Python that works: of a pre-release that of the
-    version before it, else the one at the same place first, then the newest.
+    """The ordinary cell of the same release and Python that works.
+
+    For a pre-release it is that of the version before it, else the one of the same combination
+    first, then the newest.
     """
     matrix, axis = known.matrix, lane_axis(known.matrix, cell)
     if axis is not None:
@@ -309,9 +308,7 @@ def _is_working(entry: Answer) -> bool:
 
 
 def _breaks(entry: Answer, against: Answer) -> bool:
-    """Whether something fails in a cell that works in the other, for another reason than that its
-    packages cannot be installed together.
-    """
+    """Whether something fails only in the first cell, other than its resolution."""
     outcome = entry.outcome
     is_out = isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install")
     if not entry.is_tested or entry.kind == "works" or is_out:

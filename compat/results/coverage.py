@@ -1,8 +1,8 @@
-"""The `results` room's coverage: how many cells and combinations of a matrix have an answer.
+"""Counts how many cells and combinations of a matrix have an answer.
 
-A combination of versions is a place, with a cell for each recipe. It is answered where one of its
-cells works, if only in part, or where each of them has an answer. That a cell can be locked is half
-an answer: such cells are counted apart.
+A combination of versions has a cell for each recipe. It is answered where one of its cells works,
+if only in part, or where each of them has an answer. A lock is half an answer: lockable cells are
+counted separately.
 """
 
 from collections import Counter
@@ -16,16 +16,16 @@ from compat.results.snapshot import Snapshot
 from compat.value import StrictValue
 
 WORKING: tuple[Kind, ...] = ("works", "partial")
-# What says most first.
+# The most informative first.
 _RANKED: tuple[EvidenceKind, ...] = ("tested", "smoke", "asked", "inferred", "declared", "none")
 
 
 class Coverage(StrictValue, frozen=True, kw_only=True):
     """How much of a plan has an answer, and from what: numbers of cells by evidence.
 
-    Of those without one, `lockable` cells are known to have packages, and wait for a run; so do
-    `lockable_places` combinations that have such a cell. `place_evidence` counts the combinations
-    that are answered, each by the best evidence of what answers it.
+    `lockable` counts unanswered cells that have a lock and wait for a run, and `lockable_places`
+    combinations with such a cell. `place_evidence` counts the answered combinations, each by its
+    best evidence.
     """
 
     cells: int
@@ -56,7 +56,7 @@ class Coverage(StrictValue, frozen=True, kw_only=True):
 
 class CellCount(StrictValue, frozen=True, kw_only=True):
     """Each planned cell once: `tested`; `undecided` by its runs; `refused` or `expected` to work or
-    to fail, where that is known of it without a run; `untried`; or `ruled_out` before any run.
+    to fail, where that is known without a run; `untried`; or `ruled_out` before any run.
     """
 
     tested: int = 0
@@ -93,7 +93,7 @@ def _cell_count(snapshot: Snapshot) -> CellCount:
     for entry in snapshot.known:
         if not entry.planned:
             continue
-        # Where a fact rules out what was tested before, the test says more.
+        # Where a fact rules out a tested cell, the test counts.
         states["ruled out twice"] += entry.is_tested and entry.obstacle is not None
         if entry.is_tested:
             states["tested"] += 1
@@ -113,7 +113,7 @@ def _without_run(kind: Kind, expected: Kind | None) -> str:
 
 
 class CoverageCount:
-    """Which cells have an answer, while answers come."""
+    """The answered cells, updated with each answer."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._kinds: dict[str, Kind] = {}

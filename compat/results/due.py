@@ -1,7 +1,4 @@
-"""The `results` room's agenda: which cells to run now, and why.
-
-When nothing has changed it is empty.
-"""
+"""Decides which cells to run now, and why. Empty when nothing has changed."""
 
 import datetime
 from bisect import bisect_left
@@ -17,7 +14,7 @@ from compat.results.snapshot import Snapshot
 from compat.value import StrictValue
 
 Place = Literal["proposal", "floor", "new-release", "elsewhere"]
-# Each from the most informative on; a changed lock and a changed suite are equally so.
+# Each list has the most informative first; a changed lock and a changed suite rank equally.
 REASONS: tuple[Reason, ...] = get_args(Reason)
 PLACES: tuple[Place, ...] = get_args(Place)
 _RANK: dict[Reason, int] = {reason: number for number, reason in enumerate(REASONS)} | {
@@ -26,11 +23,11 @@ _RANK: dict[Reason, int] = {reason: number for number, reason in enumerate(REASO
 
 
 class Due(StrictValue, frozen=True, kw_only=True):
-    """A cell that is worth a run now, why, and where it lies; `last` is the day of its newest run.
+    """A cell that is worth a run now, why, and its position; `last` is the day of its newest run.
 
-    `smoke-only` is for a cell of which only the suite's core was run, so that the whole suite is
-    still to come; `asked` for one in which nothing has changed, but for whose run on another day a
-    proposal waits. `blocked_by` is the package that keeps it from an answer.
+    `smoke-only` marks a cell with only a core run, for which the whole suite follows. `asked` marks
+    an unchanged one for which a proposal needs a run on another day. `blocked_by` is the package
+    that blocks its answer.
     """
 
     cell: str
@@ -43,8 +40,7 @@ class Due(StrictValue, frozen=True, kw_only=True):
 class Agenda(StrictValue, frozen=True, kw_only=True):
     """The cells that are worth a run now, the most informative first.
 
-    Beside them stand those that would be but for the plan: it rules them out, or does not have them
-    any more.
+    Also those that would be but for the plan: it rules them out, or no longer has them.
     """
 
     cells: tuple[Due, ...] = ()
@@ -53,10 +49,12 @@ class Agenda(StrictValue, frozen=True, kw_only=True):
 
 
 def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
-    """Return the agenda of a matrix. It looks at the cells with locks or runs, the quick ones, and
-    the untested ones near a floor, of a new release, or in a lane of the newest release. `proposed`
-    are cells for which proposals wait. A cell with a lock is never ruled out: that it was locked
-    shows more than the plan knows.
+    """Return the agenda of a matrix.
+
+    It considers the cells with locks or runs and the quick ones. It also considers the untested
+    ones near a floor, of a new release, or in a variant of the newest release. `proposed` are cells
+    for which proposals wait. A cell with a lock is never ruled out: the lock proves more than the
+    plan.
     """
     feasible = dict(_places(snapshot))
     where: dict[str, Place] = dict.fromkeys(_places_in_lanes(snapshot), "new-release")
@@ -74,7 +72,7 @@ def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
     infeasible: list[Infeasible] = []
     unplanned: list[Due] = []
     for due_cell in sorted(filter(None, due_cells), key=due_order):
-        if due_cell.cell in feasible:  # that is all that its entry could say here
+        if due_cell.cell in feasible:  # its entry has nothing more here
             cells.append(due_cell)
             continue
         entry = snapshot.by_id.get(due_cell.cell)
@@ -97,7 +95,7 @@ def due_of(
     if known is None or known.newest is None:
         blocked_by = "" if known is None else known.blocked_by
         return Due(cell=cell, reason="never-run", place=place, blocked_by=blocked_by)
-    # Proposals want runs on different days, so one of today answers.
+    # Proposals need runs on different days, so one of today is enough.
     waits = place == "proposal" and known.newest < day
     reason: Reason | None = known.due or ("asked" if waits else None)
     last, blocked_by = known.newest, known.blocked_by
@@ -105,12 +103,12 @@ def due_of(
 
 
 def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
-    """The feasible cells of a new release, then those near a floor, which counts."""
+    """The feasible cells of a new release, then those near a floor; the order counts."""
     catalogue, matrix = snapshot.catalogue, snapshot.matrix
     coordinates = {a.name: [c.version for c in axis_coordinates(a, catalogue)] for a in matrix.axes}
     subject = matrix.subject
     newest = coordinates[subject][-1] if coordinates[subject] else None
-    # The coordinates of each package axis that came out after the first run of the matrix.
+    # The coordinates of each package axis released after the first run of the matrix.
     ran = [entry for entry in snapshot.known if entry.runs]
     began = min((e.first or min(run.started for run in e.runs) for e in ran), default=None)
     arrived: dict[str, set[Version]] = {axis.name: set() for axis in matrix.packages}
@@ -124,15 +122,15 @@ def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
     tested = {entry.cell.id for entry in ran}
     for cell in feasible:
         own = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
-        # A new release of the subject as published, or of another with the newest of it.
+        # A new release of the subject as published, or of another with the newest of the subject.
         is_new = any(own[name] in new for name, new in arrived.items())
         is_new = is_new and own[subject] == newest
         if own[subject] in arrived[subject]:
             is_new = cell.recipe != "relaxed"
         if is_new and cell.id not in tested:
             yield cell.id, "new-release"
-    # The coordinates at each declared floor and one step beside it: what it rests on, and where it
-    # could move.
+    # The coordinates at each declared floor and one step beside it: its evidence, and its possible
+    # moves.
     floors: dict[str, Sequence[Version]] = {}
     for floor in matrix.floors:
         versions = coordinates[floor.axis]

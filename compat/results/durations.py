@@ -1,4 +1,4 @@
-"""The `results` room's expectation: how long a run of a cell will take."""
+"""Estimates how long a run of a cell takes."""
 
 import math
 import statistics
@@ -47,8 +47,8 @@ class Durations:
 
 
 def by_step(seconds: float, like: StepSeconds) -> StepSeconds | None:
-    """Return how many seconds each step takes of a run of so many, shared out as in another run;
-    None where that one did not reach every step.
+    """Split a run's seconds into steps, in the proportions of another run; None where that one did
+    not reach every step.
     """
     parts = (like.install, like.import_, like.suite, like.overhead)
     if None in parts or not (whole := sum(part or 0.0 for part in parts)):
@@ -60,9 +60,11 @@ def by_step(seconds: float, like: StepSeconds) -> StepSeconds | None:
 def seconds_left(
     running: Iterable[float | None], waiting: Iterable[float | None], workers: int
 ) -> float | None:
-    """Return the seconds until all is done: what is left of each cell that runs, and what each that
-    waits will take; None when that is unknown of any. A cell that runs longer than expected has
-    nothing left that anybody knows of; its time is never taken off the others'.
+    """Return the seconds until all is done: the rest of each running cell, and each waiting one;
+    None when all are unknown.
+
+    A cell that runs longer than expected has no known rest; its time is never subtracted from the
+    others'.
     """
     parts: list[float] = []
     for seconds in (*running, *waiting):
@@ -73,7 +75,7 @@ def seconds_left(
 
 
 def _beside(cell: Cell) -> Iterator[Hashable]:
-    """What cells have in common that differ in one coordinate, or only in their recipe."""
+    """The key shared by cells that differ in one coordinate, or only in their recipe."""
     yield cell.coordinates
     for number in range(len(cell.coordinates)):
         yield number, cell.coordinates[:number], cell.coordinates[number + 1 :], cell.recipe
@@ -87,19 +89,20 @@ def durations_by_tier(runs: Mapping[str, Sequence[Run]], matrix: Matrix) -> dict
     }
 
 
-# Fewer on one side say nothing of what is usual there.
+# Fewer on one side do not show the usual value.
 _FEWEST = 5
-# So often at most may values in random order look like a step, over all splits that were tried.
+# The probability that values in random order look like a step, over all tried splits.
 _CHANCE = 0.03
-# So many of the pairs of a value before and one after must differ the same way: a step, no slope.
+# This share of the pairs of a value before and one after must differ in the same direction: a step,
+# no slope.
 _LEAST_SHARE = 0.85
 # Machines that others share differ by more than a half from hour to hour.
 _LEAST_RATIO = 1.5
 
 
 class ChangePoint(Value, frozen=True):
-    """From the measurement with this index on, values are lower, or higher, by this ratio of the
-    medians, which is above 1.
+    """From the measurement with this index on, values are lower or higher by this ratio of the
+    medians (above 1).
     """
 
     index: int
@@ -108,15 +111,17 @@ class ChangePoint(Value, frozen=True):
 
 
 def change_point(values: Sequence[float]) -> ChangePoint | None:
-    """Return where values change most clearly, by the rank sum of the two sides (Mann and Whitney,
-    1947), and their medians differ by a half; None where chance may do as much.
+    """Return where values change most clearly; None where that may be random.
+
+    It uses the rank sum of the two sides (Mann and Whitney, 1947), and requires medians that differ
+    by a half.
     """
     splits = range(_FEWEST, len(values) - _FEWEST + 1)
     clearest = max(splits, key=lambda index: abs(_score(values, index)), default=None)
     if clearest is None:
         return None
     score = _score(values, clearest)
-    # Of a normal distribution, and for as many trials as there were splits (Bonferroni).
+    # Of a normal distribution, corrected for the number of splits (Bonferroni).
     chance = math.erfc(abs(score) / math.sqrt(2)) * len(splits)
     before, after = values[:clearest], values[clearest:]
     share = _lower_share(before, after)
@@ -128,16 +133,14 @@ def change_point(values: Sequence[float]) -> ChangePoint | None:
 
 
 def _lower_share(before: Sequence[float], after: Sequence[float]) -> float:
-    """The share of pairs of which the value after is lower; of equal ones the half."""
+    """The share of pairs with a lower value after; equal ones count half."""
     ordered = sorted(after)
     lower = sum((bisect_left(ordered, v) + bisect_right(ordered, v)) / 2 for v in before)
     return lower / (len(before) * len(after))
 
 
 def _score(values: Sequence[float], index: int) -> float:
-    """How many standard deviations the rank sum lies from that of a random order; above 0 where
-    values become lower.
-    """
+    """Standard deviations of the rank sum from a random order's; above 0 if values become lower."""
     first, second = index, len(values) - index
     pairs = first * second
     deviation = math.sqrt(pairs * (first + second + 1) / 12)

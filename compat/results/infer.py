@@ -1,8 +1,8 @@
-"""What is known of cells beside their runs: what a resolver said of them, what follows from the
-clauses that they contain, what their locks say, and what tested neighbours that agree let expect.
+"""Infers the answers of cells without runs: from resolvers, clauses, locks, and tested neighbours
+that agree.
 
-That is an expectation, no proof: such a cell stays `unknown`, so that it stands behind every tested
-one and moves nothing.
+The last is an expectation and no proof. Such a cell stays `unknown`, ranks behind every tested one,
+and moves nothing.
 """
 
 import datetime
@@ -36,8 +36,9 @@ _Contained = Mapping[str, tuple[Clause | FileClause, ...]]
 def with_answers(
     known: Snapshot, answers: Mapping[str, PlainAnswer], clauses: KeptClauses = _NOTHING
 ) -> Snapshot:
-    """Return the snapshot with what resolvers had said by its day, by cell, and what follows from
-    the clauses that were known then and that nothing has disproved since, or from tested
+    """Return the snapshot with the resolvers' answers by its day, by cell, and with inferences.
+
+    Inferences come from the clauses that were known then and are not refuted since, or from tested
     neighbours that agree.
     """
     on_day = {cell: answer for cell, answer in answers.items() if answer.on <= known.day}
@@ -59,7 +60,7 @@ def with_answers(
         refusal = _known(entry, on_day.get(entry.id), standing)
         if refusal is None:
             return entry
-        # Whose fault a failure would be is asked where something ran.
+        # Fault is only attributed where something ran.
         context = known.attribution.context
         present = context(entry.cell, known.present) if entry.runs else known.present
         return judged_again(entry, present, refusal)
@@ -75,9 +76,11 @@ def with_locks(
     versions_of: Callable[[str], Mapping[str, Version]] | None = None,
     before: Mapping[str, Answer] = MappingProxyType({}),
 ) -> Snapshot:
-    """Return the snapshot with what the locks of its cells say. Of a cell in `before` its lock is
-    not read again; one that cannot be read says nothing. `versions_of` returns the versions of the
-    axes in the lock of a cell, where that is quicker than to read the lock.
+    """Return the snapshot with its cells' locks.
+
+    The lock of a cell in `before` is not read again; an unreadable one is ignored. `versions_of`
+    returns the versions of the axes in the lock of a cell, where that is faster than reading the
+    lock.
     """
     axes = known.matrix.axes
     packages = ["" if isinstance(a, InterpreterAxis) else a.normalised_name for a in axes]
@@ -102,7 +105,7 @@ def with_locks(
         untried: tuple[str, ...] = ()
         if entry.is_proof and (entry.evidence == "smoke" or not entry.is_of_today):
             untried = tuple(sorted(todays.difference(c.id for c in entry.capabilities)))
-        # Of what the release itself asks; what only other packages ask of an axis is not in it.
+        # Only the release's own requirements; those of other packages on an axis are not included.
         outside = sum(
             len({"Python", *packages}.intersection(each.packages))
             for each in changed or ()
@@ -116,7 +119,7 @@ def with_locks(
 
 
 class Consequences:
-    """What clauses say of cells: of many, each fact is worked out once."""
+    """Applies clauses to many cells; each fact is computed once."""
 
     def __init__(self, facts: Feasibility, clauses: KeptClauses) -> None:
         self.clauses = clauses
@@ -144,7 +147,7 @@ class Consequences:
                 facts=first.facts,
             )
         axes = (a.normalised_name for a in self._facts.matrix.packages if cell.recipe == "relaxed")
-        # A file that fails says more than the want of a build or of a package that may move.
+        # A failing file is stronger evidence than a missing build or a package that may move.
         if refusal and not (
             is_spurious(refusal.outcome) or third_package(refusal.involved, frozenset(axes))
         ):
@@ -200,8 +203,9 @@ def fallen(known: Snapshot, clauses: KeptClauses) -> tuple[str, ...]:
 def _known(
     entry: Answer, answer: PlainAnswer | None, standing: Consequences | None
 ) -> KnownRefusal | None:
-    """What is known of a cell: what a resolver said of it, else what follows. A refusal that says
-    something about our builds alone, such as one for want of a build, is none.
+    """What is known of a cell: the resolver's answer, else an inference.
+
+    A failure that concerns only our builds, such as a missing one, does not count.
     """
     asked = None if answer is None else answer.refusal
     if answer is not None and asked is not None and not is_spurious(asked):
@@ -252,17 +256,16 @@ def _reached(entry: Answer) -> list[tuple[datetime.date, int]]:
 
 
 def _stage(outcome: Outcome) -> int:
-    """The number of the stage in which a run failed, one more than there are where it passed."""
+    """The number of the stage in which a run failed, one more than the last where it passed."""
     return STAGES.index(outcome.stage) if isinstance(outcome, Failed) else len(STAGES)
 
 
-# What a tested cell says for others: its kind, and the cause or the capabilities that fail; empty
-# where it says nothing.
+# A tested cell's evidence for others: its kind, and the cause or the failing capabilities; empty
+# where it has none.
 Signature = tuple[str, ...]
-# The ids of two tested neighbours in reading order, and the axis on which they stand beside each
-# other.
+# The ids of two tested neighbours in reading order, and the axis on which they are adjacent.
 _Ends = tuple[str, str, str]
-# A line by its axis, and what stands before and after the version in the ids of its cells.
+# A line by its axis, and the text before and after the version in the ids of its cells.
 _Line = tuple[str, str, str]
 _MOST_NAMED = 4
 
@@ -295,8 +298,8 @@ def with_expectations(known: Snapshot) -> Snapshot:
 
 
 class Lines:
-    """The cells that differ on one axis alone, in its order; what lies between those that were
-    tested is looked at once for each line.
+    """The cells that differ on one axis alone, in its order; the stretches between tested ones are
+    computed once for each line.
     """
 
     def __init__(
@@ -326,15 +329,16 @@ class Lines:
                 yield ends
 
     def _is_known_to_fail(self, cell: Cell, ends: _Ends) -> bool:
-        """Whether people declared that a cell fails that would be expected to work, and not of both
-        ends: where it holds of these, too, they work in spite of it.
+        """Whether a cell expected to work is declared to fail, and not both ends with it.
+
+        Where the declaration includes both ends, they work in spite of it.
         """
         kind = (self._tested(ends[0]) or ("broken",))[0]
         cells = [readable_cell(end, self._known.matrix) for end in ends[:2]]
         about = (
             issue
             for issue in self._known.holding(cell)
-            # What works in part may lack one capability more.
+            # A cell that works in part may lack one capability more.
             if issue.fault == "combination" and (kind == "works" or not issue.capability)
         )
         return kind != "broken" and any(
@@ -364,19 +368,19 @@ class Lines:
             if last - first < 2 or not agreement(low, high):
                 continue
             between = cells[first + 1 : last]
-            # A cell between with an answer of its own says that the line is not even.
+            # A cell in between with another answer of its own shows that the line is uneven.
             if all(map(self._is_even, between)):
                 yield from ((cell, (cells[first], cells[last], axis)) for cell in between)
 
 
 def tested_signature(entry: Answer) -> Signature | None:
-    """Return what a planned cell came to in a run of the whole suite; None where it did not run."""
+    """Return the signature of a planned cell by runs of the whole suite; None without runs."""
     is_tested = entry.planned and entry.evidence == "tested"
     return signature_of(entry) if is_tested else None
 
 
 def signature_of(verdict: Answer) -> Signature:
-    """Return what a neighbour must have come to, too; empty where it says nothing for others."""
+    """Return the signature that a neighbour must share; empty where it says nothing for others."""
     if verdict.kind not in ("works", "partial", "broken"):
         return ()
     if verdict.kind == "broken":
@@ -385,9 +389,10 @@ def signature_of(verdict: Answer) -> Signature:
 
 
 def agreement(low: Signature, high: Signature) -> Signature:
-    """Return what two tested neighbours let expect of what lies between them; empty where that is
-    nothing. A capability is a line of its own: what fails in one of them alone says nothing about
-    it, and changes nothing in what fails in both.
+    """Return what two tested neighbours imply for the cells between them; empty for nothing.
+
+    Each capability is a separate line: one that fails in only one neighbour is left open, and does
+    not change those that fail in both.
     """
     if low == high:
         return low
@@ -398,8 +403,10 @@ def agreement(low: Signature, high: Signature) -> Signature:
 
 
 def _cause(outcome: Outcome) -> str:
-    """What a broken neighbour has to share. Of a place it is the package: from release to release
-    lines move, and so does the first of many files that a Python cannot run.
+    """The cause that broken neighbours must share.
+
+    Only the package of a place counts: lines move between releases, and so does the first of many
+    files that a Python cannot run.
     """
     if isinstance(outcome, Failed) and outcome.cause in PLACED:
         package = outcome.subject.partition("/")[0]
@@ -412,9 +419,10 @@ def is_open(entry: Answer) -> bool:
 
 
 def is_silent(entry: Answer) -> bool:
-    """Return whether a planned cell says nothing about its line: it did not run, or what its runs
-    came to (another package in the way, a time limit once) does not count for its versions; nor
-    does it that a resolver only wants a build.
+    """Return whether a planned cell says nothing about its line.
+
+    It did not run, its outcome does not count for its versions (another blocking package, one time
+    limit), or the resolver only misses a build.
     """
     return entry.planned and entry.evidence == "none" and entry.obstacle is None
 

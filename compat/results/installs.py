@@ -1,8 +1,7 @@
-"""What a plain install of each release results in on each Python, here and on other platforms: the
-question, what is known of its fresh cell, and the files of other platforms.
+"""The result of a plain install of each release on each Python, here and on other platforms.
 
-A resolver that found packages has run nothing, and on another platform nothing runs: that is never
-`works`. There metadata and resolvers alone tell, and the tags of wheels are at hand for all.
+A resolver that found packages has run nothing, and on another platform nothing runs, so the result
+there is never `works`. It comes from metadata, resolvers and the tags of wheels.
 """
 
 from __future__ import annotations
@@ -57,10 +56,10 @@ PlatformState = Literal[
 InstallState = Literal[PlainState, PlatformState]
 PLAIN_STATES: tuple[PlainState, ...] = get_args(PlainState)
 PLATFORM_STATES: tuple[PlatformState, ...] = get_args(PlatformState)
-# What installs on another platform, as far as metadata or a resolver tell.
+# What installs on another platform, as far as metadata or a resolver show.
 INSTALLABLE: tuple[PlatformState, ...] = ("resolves", "by-metadata")
 PlainGround = Literal["run", "resolver", "clause", "metadata", "none"]
-# As answers have it; `locked` is what a resolver found packages for.
+# As in answers; `locked` means that a resolver found packages.
 PlatformEvidence = Literal["locked", "asked", "declared"]
 _OWN = ("release", "python", "cell", "state", "outcome", "because", "on", "ground", "witness")
 _ELSEWHERE = (
@@ -70,18 +69,18 @@ _ELSEWHERE = (
 
 
 class Install(StrictValue, frozen=True, kw_only=True):
-    """What `pip install subject==release` results in on a Python.
+    """The result of `pip install subject==release` on a Python.
 
-    `platform` is empty for the matrix's own. `cell` is the fresh cell that stands for it, with the
-    newest coordinates that the release's own metadata admits there. It is empty where nobody need
-    ask a resolver: the release does not admit the Python or has no file there, the matrix has no
+    `platform` is empty for the matrix's own. `cell` is the fresh cell that represents it, with the
+    newest coordinates that the release's own metadata admits there. It is empty where no resolution
+    is needed: the release does not admit the Python or has no file there, the matrix has no
     coordinate that it admits, or a rule excludes it. `outcome` is that of the run, the resolver or
-    the plan, `locked` where packages were found, empty where nobody asked; `because` says it in one
-    sentence. `on` is the day of the run or of the resolver's answer; null for what metadata says.
-    `ground` is where it is known from; `witness` the cell that was asked where it was another one
-    with the same conflict, else empty. `lacking` is the package that has no file on another
-    platform; `newest` its newest version that has one, and `newest_pythons` for which Pythons, both
-    empty where none is known.
+    the plan, `locked` where packages were found, empty where untested; `because` explains it in one
+    sentence. `on` is the day of the run or of the resolver's answer; null for metadata. `ground` is
+    the kind of evidence. `witness` is the resolved cell where it was another one with the same
+    conflict, else empty. `lacking` is the package without a file on another platform. `newest` is
+    its newest version with one, and `newest_pythons` are the Pythons for it; both are empty where
+    unknown.
     """
 
     release: str
@@ -100,7 +99,7 @@ class Install(StrictValue, frozen=True, kw_only=True):
 
     @property
     def evidence(self) -> PlatformEvidence:
-        """Where it is known from on another platform."""
+        """The kind of evidence on another platform."""
         if self.ground == "metadata":
             return "declared"
         return "locked" if self.state == "resolves" else "asked"
@@ -116,9 +115,11 @@ class Install(StrictValue, frozen=True, kw_only=True):
 
 
 class InstallGroup:
-    """Plain installs of one platform that have the same state. `example` is the one that tells
-    most: of the newest release, where it can be on a Python for which another version of what lacks
-    a wheel there has one, so it is the platform's doing, not the Python's.
+    """Plain installs of one platform that have the same state.
+
+    `example` is the most informative: of the newest release, and preferably on a Python for which
+    another version of the blocking package has a wheel there, so that the platform is the cause and
+    not the Python.
     """
 
     def __init__(self, installs: Iterable[Install], outcome: str = "") -> None:
@@ -141,7 +142,7 @@ class InstallGroup:
 
     @property
     def on(self) -> tuple[datetime.date, datetime.date] | None:
-        """The first and the last day of these answers; None where metadata says it."""
+        """The first and the last day of these answers; None for metadata."""
         days = [install.on for install in self.installs if install.on is not None]
         return (min(days), max(days)) if days else None
 
@@ -159,7 +160,7 @@ class InstallGroup:
 def install_causes(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
     groups: dict[tuple[str, InstallState, str], list[Install]] = {}
     for install in installs:
-        # What ran is an answer of its own; how it failed stands on its page.
+        # A run is an answer of its own; its page shows the failure.
         outcome = "" if install.ground == "run" else install.outcome
         groups.setdefault((install.platform, install.state, outcome), []).append(install)
     platforms = list(dict.fromkeys(platform for platform, _, _ in groups))
@@ -194,9 +195,10 @@ def newest_on(
 
 
 def plain_questions(facts: Feasibility) -> Iterator[tuple[Install, Cell | None, Obstacle | None]]:
-    """Yield the install of each release on each Python of the matrix, oldest first, with its cell,
-    or why there is none. What the plan knows of packages deeper in the tree is left aside: that is
-    what is asked.
+    """Yield the install of each release on each Python, oldest first, with its cell or why it has
+    none.
+
+    The plan's facts about packages deeper in the tree are ignored: the install tests them.
     """
     subject, python = facts.matrix.subject, facts.matrix.interpreters.name
     others = [axis.name for axis in facts.matrix.packages if axis is not facts.matrix.subject_axis]
@@ -210,8 +212,8 @@ def plain_questions(facts: Feasibility) -> Iterator[tuple[Install, Cell | None, 
         if not facts.usable(cells[0], facts.matrix.subject_axis):
             obstacle = facts.unavailable(cells[0])
         else:
-            # Of what the release admits, a resolver takes what has a file; where nothing has one,
-            # it says so about what is admitted.
+            # A resolver takes an admitted version with a file; without any, its message is about
+            # the admitted ones.
             cells.sort(key=lambda cell: [cell.on(axis).version for axis in others], reverse=True)
             admitted = (cell for cell in cells if facts.conflicting(cell) is None)
             unmoved = (c for c in cells if not any(facts.moved(c, axis) for axis in others))
@@ -244,12 +246,12 @@ def _known_install(snapshot: Snapshot, install: Install) -> Install:
     if not install.cell:
         return install
     known, answer = snapshot.by_id.get(install.cell), snapshot.plain.get(install.cell)
-    # The newest of run and answer; without either what another answer, or metadata, says.
+    # The newest of run and answer; without either, another cell's answer or metadata.
     ran = known if known is not None and known.is_tested else None
     if ran is not None and (
         answer is None or answer.refusal is None or (ran.latest and answer.on < ran.latest)
     ):
-        # What a run showed; one whose packages could not be resolved is a resolver's refusal.
+        # The result of a run; a run that could not be resolved is a resolution failure.
         outcome, state = ran.outcome, f"{ran.kind}-smoke" if ran.evidence == "smoke" else ran.kind
         is_lock = isinstance(outcome, Failed) and outcome.stage == "lock"
         return replace(
@@ -260,7 +262,7 @@ def _known_install(snapshot: Snapshot, install: Install) -> Install:
             on=ran.latest,
             ground="resolver" if is_lock else "run",
         )
-    # For want of a build a resolver says less than metadata that no build could mend.
+    # A missing build says less than metadata that no build could fix.
     obstacle = None if known is None else known.obstacle
     is_open = answer is not None and answer.refusal is not None and is_spurious(answer.refusal)
     if answer is not None and not (is_open and obstacle is not None):
@@ -279,7 +281,7 @@ def _known_install(snapshot: Snapshot, install: Install) -> Install:
         )
     if obstacle is None:
         return install
-    # A pin that is not available is named once for all that have it; a Python for all releases.
+    # An unavailable pin is named once for all that have it; a Python for all releases.
     return _of_metadata(install, "ruled-out", obstacle, obstacle.between[0])
 
 
@@ -309,9 +311,10 @@ def platform_facts(
     elsewhere: Sequence[Package] | None,
     platform: PlatformName,
 ) -> Feasibility:
-    """Return what rules and catalogue say about cells of another platform. `elsewhere` has the
-    wheels for other platforms of what the subject pins; without it nothing is known of those
-    packages, and nothing is ruled out for want of them.
+    """Return the facts of rules and catalogue about cells of another platform.
+
+    `elsewhere` has the wheels for other platforms of the subject's pins. Without it these packages
+    are unknown, and nothing is ruled out because of them.
     """
     further = {
         (package.name, release.version): release.artifacts
@@ -353,7 +356,7 @@ def declared_installs(facts: Feasibility, platform: PlatformName) -> Iterator[In
             version, pythons = newest.of(lacking)
             yield replace(without, lacking=lacking, newest=version, newest_pythons=pythons)
             continue
-        # A release is named by itself; a Python, or a package that is not available, once for all
+        # A release is named individually; a Python, or an unavailable package, once for all
         # releases.
         is_python = cell is None and obstacle.kind == "requires-python"
         state: InstallState = "not-admitted" if is_python else "ruled-out"
@@ -363,10 +366,11 @@ def declared_installs(facts: Feasibility, platform: PlatformName) -> Iterator[In
 def _without_file(
     facts: Feasibility, release: str, cell: Cell | None, obstacle: Obstacle
 ) -> tuple[str, str]:
-    """The package whose files do not fit, and why; empty where something else is in the way. Of a
-    package that the index lacks altogether an obstacle names no Python. Of a coordinate beside the
-    subject the sentence tells which release asks for it: its cell has the newest coordinate that
-    the release admits where none of them has a file.
+    """The package whose files do not fit, and why; empty where something else blocks it.
+
+    For a package that the index lacks altogether an obstacle names no Python. For another axis's
+    coordinate the sentence names the release that requires it: its cell has the newest admitted
+    coordinate where none of them has a file.
     """
     subject, because = facts.matrix.subject_axis, obstacle.because
     if obstacle.kind != "no-artifact" or len(obstacle.between) < 2:
@@ -384,8 +388,8 @@ def _without_file(
 
 
 class _NewestFiles:
-    """The newest release of each package with a file for the platform, and for which Pythons of the
-    matrix; looked for once.
+    """The newest release of each package with a file for the platform, and its Pythons of the
+    matrix; computed once.
     """
 
     def __init__(self, facts: Feasibility) -> None:
@@ -417,8 +421,9 @@ class _NewestFiles:
 def with_platform_answers(
     installs: Iterable[Install], answers: Mapping[str, PlainAnswer]
 ) -> Iterator[Install]:
-    """Yield the installs of a platform with what a resolver said where metadata leaves it open.
-    Metadata is newer than an answer that it contradicts: it is read each time that the index is.
+    """Yield the installs of a platform, with a resolver's answer where metadata leaves it open.
+
+    Metadata is newer than an answer that it contradicts: it is read together with the index.
     """
     for install in installs:
         answer = answers.get(install.cell.partition("@")[0])
@@ -432,7 +437,7 @@ ANSWERS = "answers.json"
 
 
 class PlatformFiles:
-    """The folder `platforms/` of a matrix; each part is read when it is asked for."""
+    """The folder `platforms/` of a matrix; each part is read on first use."""
 
     def __init__(self, folder: Path) -> None:
         self._matrix = folder.name
@@ -451,9 +456,7 @@ class PlatformFiles:
         return {} if text is None else decode_answers(text.decode(errors="replace"), source)
 
     def keep_answer(self, platform: PlatformName, answer: PlainAnswer, lock: Lock | None) -> None:
-        """Keep an answer in the place of the earlier one about its cell, and its lock; a lock that
-        is no longer to be had goes.
-        """
+        """Replace the earlier answer about its cell, and its lock; remove an unavailable lock."""
         merged = self.answers(platform) | {answer.cell: answer}
         path = self.lock_path(platform, answer.cell)
         if lock is None:

@@ -1,4 +1,4 @@
-"""The `results` room's gate: records made elsewhere, looked at before they stand here."""
+"""Checks records that were made elsewhere before they are stored."""
 
 import datetime
 import hashlib
@@ -26,11 +26,11 @@ MOST_LINES = 20_000
 # No reader of records looks below a name that begins with a dot.
 SET_ASIDE = ".set-aside"
 MOST_DEPTH = 5
-# Without a plan nobody knows when the run began. Whoever hands records over has just made them; an
-# older date could only pretend that a cell was green on that day.
+# Hours. Without a plan the start of the run is unknown. New records have just been made; an older
+# date could only pretend that a cell was green on that day.
 OLDEST = datetime.timedelta(days=7)
-# What a test raised: such a run has at least one capability that fails. Other ends of a suite, such
-# as a crash or a limit, may come before the first test is over.
+# A test's exception: such a run has at least one failing capability. Other ends of a suite, such as
+# a crash or a limit, may precede the end of the first test.
 _OF_TESTS: frozenset[Cause] = frozenset(
     (
         *("missing-module", "missing-attribute", "binary-incompatible", "syntax", "type-error"),
@@ -40,13 +40,12 @@ _OF_TESTS: frozenset[Cause] = frozenset(
 
 
 class Checkout(Value, frozen=True, kw_only=True):
-    """What records must be about: the cells, locks and suite that are here now.
+    """What records must match: the current cells, locks and suite.
 
     A record started between `since` and `moment`, in the run at `run_url`. `shards` has the folder
-    of each cell that a plan gave to a shard, below the one that is handed over; None without a
-    plan, when a record may lie anywhere. `tiers` says how much of the suite each was to run.
-    `isolation` is the level that was asked of the machines; None where any will do. `owed` are the
-    capabilities that a run of each tier reports when it passed.
+    of each cell in a plan, below the given one; None without a plan, when a record may be anywhere.
+    `tiers` is how much of the suite each should run. `isolation` is the required level of the
+    machines; None for any. `owed` are the capabilities that a passing run of each tier reports.
     """
 
     matrix: str
@@ -64,10 +63,10 @@ class Checkout(Value, frozen=True, kw_only=True):
 
 
 class StoreWatch:
-    """What a store holds before cells run that can write into it, and what this run added since.
+    """A store before cells run that can write into it, and what this run added since.
 
-    Below L3 a cell can write a record of another cell, with a sound digest and any level. Whatever
-    appeared that this run did not write is not of this run, whoever wrote it.
+    Below L3 a cell can write a record of another cell, with a valid digest and any level. Any other
+    addition is not of this run, whoever wrote it.
     """
 
     def __init__(self, store: RecordFiles) -> None:
@@ -79,9 +78,7 @@ class StoreWatch:
         return record
 
     def set_aside(self) -> tuple[str, ...]:
-        """Move lines that are not of this run out of the store, into `.set-aside` below it, and
-        return where each stands now.
-        """
+        """Move foreign lines of the store to `.set-aside` below it, and return their new paths."""
         names: list[str] = []
         for path in self._paths():
             with files.locked(path):
@@ -101,7 +98,7 @@ class StoreWatch:
 
 
 class _Handed(NamedTuple):
-    """A line that was handed over, or a file that is none of records."""
+    """A submitted line, or a file that holds no records."""
 
     name: str
     found: Fault | tuple[Path, int, int]
@@ -109,10 +106,12 @@ class _Handed(NamedTuple):
 
 
 def handed(folder: Path, here: Checkout) -> Iterator[tuple[str, Record | Fault]]:
-    """Yield each line of the files of records at or below the folder, as `<file>:<number>`, with
-    its record or fault, and each other file with a fault; change nothing. Links are not followed. A
-    run makes one record of a cell: where there are more, nobody can tell which one it made, and all
-    are one fault.
+    """Yield the lines of the files of records at or below the folder; change nothing.
+
+    Each line is `<file>:<number>` with its record or fault; other files have a fault.
+
+    Links are not followed. A run makes one record of a cell: several are one fault, because the
+    true one is unknown.
     """
     every = list(islice(_files(folder, "", 0), MOST_LINES + 1))
     counts = Counter(_asked_once(item, here) for item in every if item.cell)
@@ -178,7 +177,7 @@ def _unasked(record: Record, name: str, checkout: Checkout) -> str:
                 f" {record.cell} to"
             )
     planned = checkout.tiers.get(record.cell, record.tier)
-    # What has no lock was never run, whatever it was meant for.
+    # A cell without a lock never ran, whatever its tier.
     if record.lock_digest and record.tier != planned:
         return f"is of a run at tier {record.tier}, and the plan asks for tier {planned}"
     if record.lock_digest and checkout.isolation not in (None, record.isolation):
@@ -230,7 +229,7 @@ def _unlike_a_run(record: Record, checkout: Checkout) -> str:
 
 
 def _files(folder: str | Path, prefix: str, depth: int) -> Iterator[_Handed]:
-    # Whatever is below the folder, by name; a folder that lies too deep stands for itself.
+    # All names below the folder; a too deep folder is listed itself.
     with os.scandir(folder) as entries:
         ordered = sorted(entries, key=lambda entry: entry.name)
     for entry in ordered:

@@ -1,10 +1,10 @@
-"""From runs, plan and refusals to answers: what the runs of a cell add up to, and whose fault a
-failing capability is. The only place where that is decided; pure functions.
+"""Derives answers from runs, plan and resolution failures, and attributes failing capabilities.
+This is decided only here, by pure functions.
 
-The question of a matrix is whether a combination does what its release can do. So what fails in
-every combination of the release takes nothing from one of them, but only where a `[[known]]` entry
-says so, and no cell shows otherwise. A cell speaks by its newest runs that count, whichever suite
-they were of: an old result can take an excuse away, and never gives one.
+A matrix tests whether a combination does what its release can do. So a failure in every combination
+of the release does not count against one of them, but only where a `[[known]]` entry declares it,
+and no cell refutes it. A cell counts by its newest counting runs, with any suite: an old result can
+refute an excuse, and never supports one.
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ from compat.value import StrictValue
 
 _EVIDENCE: dict[Tier, EvidenceKind] = {"full": "tested", "smoke": "smoke"}
 FRESH_DAYS = 90
-# A flaky cell is asked again each week: often enough to learn how often it fails, and time is left
+# A flaky cell is tested again each week: often enough to learn how often it fails, and time is left
 # for others.
 AGAIN_DAYS = 7
 CORE_ALONE = "only the core of the suite was run"
 
 
 class EvaluationContext(StrictValue, frozen=True, kw_only=True):
-    """What holds at the moment of asking: the suite as it is now, the day, and how many days a
-    record stays fresh.
+    """The context of an evaluation: the current suite, the day, and how many days a record stays
+    fresh.
 
-    `asked` are the packages that the matrix asks about, its subject's and its coordinates', by
-    normalised name. `helpers` are the ids under which the suite tests files of its own: they say
-    nothing about the subject. `faults` says whose fault it is where a capability fails in the cell
-    that is asked about; one that it does not name is unexplained.
+    `asked` are the packages that the matrix tests, its subject's and its coordinates', by
+    normalised name. `helpers` are the ids under which the suite tests its own files: they say
+    nothing about the subject. `faults` attributes failing capabilities of the cell; others are
+    unexplained.
     """
 
     suite_digest: str
@@ -87,11 +87,11 @@ def judge(
     refusal: KnownRefusal | None = None,
     planned: bool = True,
 ) -> Answer:
-    """Return what is known of a cell by its runs, in whatever order they come, and where none of
-    them counts by the plan's `obstacle` and by `refusal`. `lock_digest` is that of its lock now. A
-    run that says nothing about the versions, one of another cell and one from the future change
-    nothing. In a whole snapshot the other cells of its release say whose fault a failure is: they
-    are in `present`.
+    """Return the answer about a cell by its runs in any order, else by `obstacle` and `refusal`.
+
+    `lock_digest` is that of its current lock. Ignored are runs that say nothing about the versions,
+    those of another cell, and future ones. In a whole snapshot the other cells of its release
+    decide who is at fault: they are in `present`.
     """
     if isinstance(runs, History):
         history = runs
@@ -167,10 +167,11 @@ def judged_again(
 
 
 def asked_about(cell: str, present: EvaluationContext) -> frozenset[str]:
-    """Return the packages by which alone a cell can be broken; empty where any can. A relaxed cell
-    asks whether the subject works with its coordinates once other packages may move, so it is no
-    answer that one of those others fails or conflicts. Fresh and dated cells ask about the
-    published requirements.
+    """Return the packages by which alone a cell can be broken; empty where any can.
+
+    A relaxed cell tests whether the subject works with its coordinates once other packages may
+    move, so a failure or conflict of those is no answer. Fresh and dated cells test the published
+    requirements.
     """
     return present.asked if cell.endswith("+relaxed") else frozenset()
 
@@ -185,7 +186,7 @@ def _untested(known: Answer, asked: frozenset[str]) -> Answer:
         reason = obstacle.because
     elif refusal is not None:
         blocker, reason = third_package(refusal.involved, asked), refusal.sentence
-        # The plan found files of each asked package; that one release has none is not the reason.
+        # The plan found files of each tested package; one release without files is not the reason.
         is_part = bool(asked) and refusal.outcome.cause in ("no-artifact", "requires-python")
         if not (blocker or is_part or is_spurious(refusal.outcome)):
             return replace(
@@ -206,9 +207,7 @@ def _untested(known: Answer, asked: frozenset[str]) -> Answer:
 def _outdated(
     history: History, present: EvaluationContext, lock_digest: str | None
 ) -> tuple[str, ...]:
-    """Why the newest run that counts no longer answers today's question; empty when it does. Where
-    none counts, the newest.
-    """
+    """Why the newest counting run, else the newest run, is outdated; empty when it is current."""
     run, reasons = (history.deciding[-1].run if history.counted else history.ordered[-1]), []
     if lock_digest is not None and run.lock_digest != lock_digest:
         reasons.append("the cell's lock has changed since")
@@ -228,7 +227,7 @@ def _outdated(
 def _due(
     known: Answer, outdated: tuple[str, ...], present: EvaluationContext, kind: Kind = "unknown"
 ) -> Reason | None:
-    """Why a cell that ran is worth another run; None where the same again would say the same."""
+    """Why a cell that ran is worth another run; None where an equal run would add nothing."""
     history, last = known.history, known.history.ordered[-1]
     counted = history.counted
     is_settled = (bool(counted) and counted[-1].run is last) or all(map(is_lasting, last.outcomes))
@@ -265,14 +264,12 @@ def _newest_group(
 
 
 class RunGroup:
-    """The runs on one lock and suite, and what they say together; runs are added oldest first.
+    """The runs on one lock and suite, and their combined result; runs are added oldest first.
 
-    With the packages that are `asked` about, a failure by any other package leaves the cell without
-    an answer. `helpers` are the capabilities that say nothing about the subject, `blames` says
-    whose fault it is that a capability fails, the first that is about the failure.
-
-    Where a run of the whole suite is among them, those of the core alone say no more than whether
-    the same files came to the same.
+    With the `asked` packages, a failure by any other package leaves the cell without an answer.
+    `helpers` are the capabilities that say nothing about the subject; `blames` attributes a failing
+    capability by its first matching entry. With a run of the whole suite, core runs only confirm or
+    contradict its result on the same files.
     """
 
     def __init__(
@@ -286,15 +283,15 @@ class RunGroup:
         self.changing: set[str] = set()
         self.is_finished = True
         self._statuses: dict[str, Status] = {}
-        # Whether runs came as far as the tests, and the outcomes of all of them.
+        # Whether runs reached the tests, and the outcomes of all of them.
         self._reached: set[bool] = set()
         self._every: list[Outcome] = []
         self._said: tuple[tuple[Capability, ...], tuple[Outcome, ...], Tier] | None = None
 
     def add(self, run: Ran, outcomes: Iterable[Outcome]) -> None:
         outcomes = tuple(outcomes)
-        # Whether the run says what the one before it said, word for word: nightly runs do, and then
-        # nothing follows but that it is newer. Equal capabilities are one object in the index.
+        # Whether the run is identical to the one before it: nightly runs mostly are, and then only
+        # the date changes. Equal capabilities are one object in the index.
         answer = (run.capabilities, outcomes, run.tier)
         before, self._said = self._said, answer
         if (
@@ -337,8 +334,9 @@ class RunGroup:
         return tuple(capability for capability in self.capabilities if capability.status == "no")
 
     def _ended_by_tests(self, outcomes: Iterable[Outcome]) -> bool:
-        """Whether the tests of the newest run ran to their end: it passed, or it failed by tests
-        that did. A crash, a time limit and tests that never ran are no failing capability.
+        """Whether the tests of the newest run finished: it passed, or failed by finished tests.
+
+        A crash, a time limit and tests that never ran are no failing capability.
         """
         ends = {brief(failed) for c in self._failing if (failed := c.failed) is not None}
         return all(isinstance(end, Passed) or brief(end) in ends for end in outcomes)
@@ -359,15 +357,16 @@ class RunGroup:
 
     @property
     def _is_nobodys(self) -> bool:
-        """Whether nothing shows that a crash of a relaxed cell is the asked packages' own."""
+        """Whether nothing shows that a crash of a relaxed cell is the tested packages' own."""
         last = self.outcomes[-1]
         crashed = isinstance(last, Failed) and last.cause in CRASHES
         return bool(self._asked) and crashed and not self.newest.involved
 
     @property
     def blocked_by(self) -> str:
-        """The package, neither subject nor on an axis, by which the newest run failed. What only
-        runs the tests is never asked about.
+        """The package, neither subject nor on an axis, by which the newest run failed.
+
+        A package that only runs the tests is never a tested one.
         """
         last = self.outcomes[-1] if self.outcomes else None
         if isinstance(last, Failed) and last.cause == "test-runner":
@@ -376,7 +375,7 @@ class RunGroup:
 
     @property
     def outcome(self) -> Outcome:
-        # That a run of the core alone failed is told only where it contradicts the whole suite.
+        # A failed core run is reported only where it contradicts the whole suite.
         ends = self._every if len(self._reached) > 1 else self.outcomes
         failures = [outcome for outcome in ends if isinstance(outcome, Failed)]
         return failures[-1] if failures else self.outcomes[-1]
@@ -430,9 +429,7 @@ def _reached_tests(outcome: Outcome) -> bool:
 def _of_subject(
     outcome: Outcome, capabilities: Iterable[Capability], helpers: frozenset[str]
 ) -> Outcome:
-    """Return what an outcome says of the subject: that a helper of the suite fails is no fault of
-    it.
-    """
+    """Return what an outcome says of the subject: a failing helper of the suite says nothing."""
     if not isinstance(outcome, Failed) or outcome.stage != "test" or outcome.subject not in helpers:
         return outcome
     return next(
@@ -446,7 +443,7 @@ def _of_subject(
 
 
 class Attribution:
-    """Whose fault the failures in the cells of a matrix are."""
+    """Attributes the failures in the cells of a matrix."""
 
     def __init__(
         self,
@@ -454,17 +451,18 @@ class Attribution:
         answers: Iterable[Answer],
         of_release: Callable[[Version], Iterable[Answer]] = lambda version: (),
     ) -> None:
-        """Take what is known of each cell, whether or not faults were taken from it already; it is
-        asked for once, when it is needed. `of_release` returns the answers of a release alone.
+        """Takes the answers by cell, attributed or not; they are read once, on first use.
+
+        `of_release` returns the answers of one release.
         """
         self._known = matrix.known
         self._subject = matrix.subject
         self._answers = answers
         self._of_release = of_release
         self._releases: dict[Version, frozenset[str]] = {}
-        # By the identity of capabilities, which the answer beside holds.
+        # By the identity of capabilities, which the stored answer keeps alive.
         self._steady: dict[tuple[int, tuple[str, ...]], tuple[Answer, frozenset[str]]] = {}
-        # Cells of a release in which the same issues hold share one object.
+        # Cells of a release with the same issues share one object.
         self._faults: dict[tuple[Version, tuple[int, ...]], tuple[CapabilityFault, ...]] = {}
 
     def context(self, cell: Cell, present: EvaluationContext) -> EvaluationContext:
@@ -479,8 +477,9 @@ class Attribution:
         return replace(present, faults=self._faults[version, issues])
 
     def _faults_of(self, version: Version, issues: Sequence[int]) -> Iterator[CapabilityFault]:
-        """Whose fault it would be in a cell of that release in which these issues hold: by what is
-        declared of the way in which it fails, then by the other cells of the release.
+        """Who would be at fault in a cell of that release with these issues.
+
+        Declarations about the failure decide first, then the other cells of the release.
         """
         working = self._works_in(version)
         for number in issues:
@@ -496,10 +495,10 @@ class Attribution:
 
     @cached_property
     def refuting(self) -> dict[int, tuple[Cell, ...]]:
-        """The cells that refute a `[[known]]` entry about a capability, by the entry's number: it
-        works there, where the entry says that it fails. An entry that says that it fails in every
-        combination of a release is refuted by any cell of its range. A capability that came and
-        went refutes nothing.
+        """The cells that refute a `[[known]]` entry about a capability, by the entry's number.
+
+        It works there, where the entry declares a failure. An entry about every combination of a
+        release is refuted by any cell of its range. A flaky capability refutes nothing.
         """
         refuting = {
             number: tuple(
@@ -560,9 +559,10 @@ _CLAIMS = {
 
 
 def refuted(matrix: Matrix, answers: Iterable[Answer]) -> Iterator[Finding]:
-    """Yield a finding for each entry about a capability that a cell of its own range refutes; the
-    first cell is named, one with a fresh result before a stale one. A capability that came and went
-    in a cell refutes nothing there.
+    """Yield a finding for each entry about a capability that a cell of its own range refutes.
+
+    The first such cell is named, fresh results before stale ones. A flaky capability refutes
+    nothing there.
     """
     cells = {each.cell: each for each in answers if not each.cell.unread}
     for number, refuting in Attribution(matrix, cells.values()).refuting.items():
@@ -570,8 +570,8 @@ def refuted(matrix: Matrix, answers: Iterable[Answer]) -> Iterator[Finding]:
         first, *others = sorted(refuting, key=lambda cell: (cells[cell].stale, cell.id))
         yield _finding(number, issue, first, len(others), is_stale=cells[first].stale)
     for number, issue in enumerate(matrix.known):
-        # What the records show of how a capability fails in the range of an entry: in several ways
-        # where it names none, and never as it names.
+        # How a capability fails in the range of an entry by the records: in several ways where it
+        # names none, and never as it names.
         failures = {
             cell.id: capability.failed
             for cell, verdict in cells.items()

@@ -1,4 +1,4 @@
-"""Attempts of a cell -> its Record, capability by capability, redacted and cut to size."""
+"""Converts the attempts of a cell to its Record by capability, redacted and cut to size."""
 
 import datetime
 import re
@@ -24,8 +24,8 @@ from compat.run.outcome import Failed, Outcome, Passed, is_untrusted, lacks_inst
 from compat.run.signatures import EXCEPTIONS, match_signature
 from compat.value import Value
 
-# What `socketserver` prints when a client of a server goes away: the relay that the suite runs for
-# remote executors has such clients, and none of it fails a test.
+# `socketserver` prints this when a client disconnects: the suite's relay for remote executors has
+# such clients, and no test fails by it.
 # https://docs.python.org/3/library/socketserver.html#socketserver.BaseServer.handle_error
 _SERVER_NOISE = re.compile(
     r"-{40}\nException (?:occurred|happened) during processing of request from .*\n"
@@ -33,14 +33,15 @@ _SERVER_NOISE = re.compile(
 )
 _HEADING = re.compile(r"^=+ (?:FAILURES|ERRORS) =+$")
 _SIGNS = ("Error", "error:", "Fatal Python", "FAILED", "Traceback")
-# What pytest puts before the lines of the exception itself.
+# pytest's prefix of the exception's own lines.
 _RAISED = "E  "
 
 
 def around_first_error(log: str, before: int, after: int) -> str:
-    """Return so many lines of a log before and after its first real error, and no server's noise.
+    """Return this many lines of a log around its first real error, without a server's noise.
+
     In a report of pytest that is the first exception below the heading of its failures, and nothing
-    above that heading is returned. A log without an error is cut at its end.
+    above that heading is returned. A log without an error is cut to its end.
     """
     lines = _SERVER_NOISE.sub("\n", log).splitlines()
     heading = next((n for n, line in enumerate(lines) if _HEADING.match(line)), None)
@@ -55,7 +56,7 @@ def _first(lines: list[str], top: int, fits: Callable[[str], bool]) -> int | Non
     return next((n for n in range(top, len(lines)) if fits(lines[n])), None)
 
 
-# How a text loses what may not be published: `redact.redacted`, told which folders the machine has.
+# Removes what may not be published: `redact.redacted` with the machine's folders.
 Redact = Callable[[str], str]
 _LOG = 3600
 _MOST_CAPABILITIES = 10_000
@@ -63,7 +64,7 @@ _MOST_REMARKS = 50
 
 
 class JudgedRun(Value, frozen=True, kw_only=True):
-    """One run of a cell: what it left behind and what that means."""
+    """One run of one cell: what it left behind and what that means."""
 
     evidence: Evidence
     outcome: Outcome
@@ -177,8 +178,8 @@ def tried_capabilities(evidence: Evidence, redacted: Redact) -> tuple[Capability
 
 
 def _remarks(evidence: Evidence, outcome: Outcome, redacted: Redact) -> tuple[str, ...]:
-    """What was noticed of the suite, of the packages and of a processor that lacks an instruction,
-    one sentence each; the lists of packages say `package: file`.
+    """Remarks on the suite, the packages and a missing processor instruction, one sentence each;
+    the lists of packages are `package: file`.
     """
     at_start = (f"runs code at the interpreter's start: {text}" for text in evidence.startup)
     wrong = (f"RECORD does not fit the wheel's own file: {text}" for text in evidence.misrecorded)

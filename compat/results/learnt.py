@@ -1,10 +1,9 @@
-"""What is kept of a matrix beside its records, as values, as text and as files: what resolvers said
-of single cells, audits of what was inferred, the releases that break something, and clauses.
+"""What is stored of a matrix beside its records: resolvers' answers about single cells, audits of
+inferences, the releases that break something, and clauses.
 
-One answer a cell, replaced when it is asked again: a record of each time would be hundreds of files
-a week that say the same. What checks an inference must not share its assumptions: so a relaxed cell
-that is inferred to fail is locked without any rule, with every package free that is neither the
-subject nor on an axis.
+Only the newest answer of a cell is stored: one for each time would be hundreds of equal files a
+week. A check of an inference must not share its assumptions. So a relaxed cell that is inferred to
+fail is locked without any rule, with every package free that is neither the subject nor on an axis.
 """
 
 import datetime
@@ -36,9 +35,7 @@ _Words = Annotated[str, msgspec.Meta(max_length=500)]
 
 
 class PlainAnswer(StrictValue, frozen=True, kw_only=True):
-    """What a resolver came to on a day: `locked`, or an outcome of stage lock and one sentence
-    why.
-    """
+    """A resolver's answer on a day: `locked`, or an outcome of stage lock and one sentence why."""
 
     cell: str
     on: datetime.date
@@ -76,8 +73,10 @@ def encode_answers(answers: Iterable[PlainAnswer]) -> str:
 def decode_answers(
     text: str, source: str, *, is_any_recipe: bool = False
 ) -> dict[str, PlainAnswer]:
-    """Return the answers of the text by cell; raise DeclarationError, naming `source`, when it has
-    something else. They are about fresh cells, where not about those of any recipe.
+    """Decode the answers of the text by cell; raise DeclarationError, naming `source`, for anything
+    else.
+
+    They are about fresh cells, unless about those of any recipe.
     """
     command = "run MATRIX --budget 20m" if is_any_recipe else "matrix lock MATRIX --plain"
     with refused(source, "answers of a resolver", command):
@@ -103,9 +102,9 @@ Finding = Literal["agrees", "wrong", "no-answer"]
 
 
 class AuditedCell(StrictValue, frozen=True, kw_only=True):
-    """An inferred cell that was checked: what was inferred, and the result.
+    """An inferred cell that was verified: the inference, and the result.
 
-    `route` is how: by the cell's `own` question and lock, or with all other packages `free`.
+    `route` is how: with the cell's `own` inputs and lock, or with all other packages `free`.
     """
 
     cell: str
@@ -116,7 +115,7 @@ class AuditedCell(StrictValue, frozen=True, kw_only=True):
 
 
 class Audit(StrictValue, frozen=True, kw_only=True):
-    """The audit of a day: which cells `seed` chose of all that were inferred, and their findings.
+    """The audit of a day: the inferred cells that `seed` chose, and their findings.
 
     `inferred` is how many there were to choose from.
     """
@@ -131,9 +130,7 @@ class Audit(StrictValue, frozen=True, kw_only=True):
 
     @property
     def bound(self) -> float:
-        """Up to which share of the inferred answers may be wrong, at 95 %; 1 where none was
-        answered.
-        """
+        """The largest share of wrong inferences at 95 % confidence; 1 without an answer."""
         wrong = self.number("wrong")
         return upper_bound(wrong, wrong + self.number("agrees"))
 
@@ -162,9 +159,11 @@ def audited_run(entry: Answer, verdict: Answer) -> AuditedCell:
 def audited_free(
     entry: Answer, found: Lock | Refusal, ran: Outcome | None, blocker: str, missing: str = ""
 ) -> AuditedCell:
-    """Return the finding of a relaxed cell that is inferred to fail. `found` is a resolver's answer
-    with all other packages free, and `ran` the result of the core on that; None where it was not
-    run, as something is `missing`. `blocker` is the third package by which it failed.
+    """Return the finding of a relaxed cell that is inferred to fail.
+
+    `found` is a resolver's answer with all other packages free. `ran` is the result of the core on
+    that; None where it did not run, as something is `missing`. `blocker` is the third package by
+    which it failed.
     """
     expected = entry.outcome
     is_lock_claim = isinstance(expected, Failed) and expected.stage == "lock"
@@ -199,10 +198,11 @@ def sampled(cells: Iterable[str], size: int, seed: int) -> tuple[str, ...]:
 
 
 def upper_bound(wrong: int, asked: int, confidence: float = CONFIDENCE) -> float:
-    """Return the one-sided upper bound of the share that is wrong, when so many of a sample were.
+    """Return the one-sided upper bound of the wrong share, when `wrong` of a sample were wrong.
+
     Exact for a sample from many: the share at which at most as many would be seen with probability
     1 - confidence (Clopper and Pearson, Biometrika 26, 1934). With none wrong that is 1 - (1 -
-    confidence) ** (1 / asked). A sample of few makes it smaller still.
+    confidence) ** (1 / asked). For a sample of few the true bound is smaller still.
     """
     if asked <= 0 or wrong >= asked:
         return 1.0
@@ -242,7 +242,7 @@ def decode_audit(text: str, source: str) -> Audit:
 
 class BlamedReleases(StrictValue, frozen=True, kw_only=True):
     """A package that broke a cell: `works` and `fails` are the releases at the boundary, and
-    `also_fails` is the one that the cell has.
+    `also_fails` is the cell's release.
     """
 
     package: str
@@ -256,8 +256,8 @@ class BlamedReleases(StrictValue, frozen=True, kw_only=True):
 
 
 class KeptBlame(StrictValue, frozen=True, kw_only=True):
-    """A cause that was verified: with the packages of the axes at these `versions`, and on this
-    Python, the releases of `packages` bring about what `failed`, an outcome, says.
+    """A verified cause: with the axes' packages at these `versions` and this Python, the releases
+    of `packages` cause the outcome `failed`.
     """
 
     cell: str
@@ -285,8 +285,8 @@ BLAMES = "blames.json"
 
 
 class LearntFiles:
-    """What resolvers said and refusals taught of a matrix, from its files as they were at one
-    moment. Each part raises DeclarationError for damage.
+    """The stored answers, clauses and audits of a matrix, from its files at one moment. Each part
+    raises DeclarationError for damage.
     """
 
     def __init__(self, folder: Path, matrix: Matrix) -> None:
@@ -304,7 +304,7 @@ class LearntFiles:
 
     @cached_property
     def asked(self) -> dict[str, PlainAnswer]:
-        """What a resolver last said of each cell, by its id; the newer of answer and probe."""
+        """The last resolver's answer for each cell, by its id; the newer of answer and probe."""
         plain = self.plain
         probes = _decoded(self._folder, PROBES, self._texts[PROBES], _decode_probes) or {}
         newer = {c: p for c, p in probes.items() if c not in plain or plain[c].on <= p.on}

@@ -1,4 +1,4 @@
-"""Which published requirements the lock of a relaxed cell does not keep, and why."""
+"""The published requirements that the lock of a relaxed cell violates, and why."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -19,10 +19,11 @@ from compat.value import Value
 
 
 class Lifted(Value, frozen=True):
-    """Packages whose published requirement is not kept: what stands in its place, and why.
+    """Packages whose published requirement is violated, the replacement, and why.
 
-    `rule` is empty where no rule says so and the resolver found no other way. `published` is empty
-    where not the subject but another package asks; `instead` where the package is left out.
+    `rule` is empty where no rule requires it and the resolver found no other way. `published` is
+    empty where another package than the subject requires it; `instead` where the package is left
+    out.
     """
 
     packages: tuple[str, ...]
@@ -33,7 +34,7 @@ class Lifted(Value, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Say it, without the reason: `one and two 0.4.20 instead of 0.4.14`."""
+        """Describe it without the reason: `one and two 0.4.20 instead of 0.4.14`."""
         names = " and ".join(
             (", ".join(self.packages[:-1]), self.packages[-1])
             if self.packages[1:]
@@ -92,7 +93,7 @@ def _packages(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
         if not relaxation.ignore_requires_python
     }
     relaxations = facts.relaxations(cell)
-    # A rule that replaced a package throughout the tree may be gone since.
+    # A rule that replaced a package throughout the tree may have been removed since.
     replaced: dict[str, SpecifierSet] = {
         canonicalize_name(Requirement(text).name): Requirement(text).specifier
         for text in lock.inputs.overrides

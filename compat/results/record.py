@@ -1,4 +1,4 @@
-"""The `results` room's record: one run of one cell, and its text with format and digest."""
+"""The record of one run of one cell, and its text with format and digest."""
 
 import datetime
 import hashlib
@@ -44,8 +44,8 @@ def _upgraded(raw: Raw, number: int) -> Raw:
             {**c, "cause": RENAMED_CAUSES.get(c["cause"], c["cause"])} for c in raw["capabilities"]
         ]
     if number < 2:
-        # It did not say which packages a failure speaks of: as far as its outcome and what was
-        # installed tell.
+        # Older records lack the packages that a failure names: derived from its outcome and the
+        # installed packages.
         outcome = parse_outcome(raw["outcome"])
         if isinstance(outcome, Failed) and outcome.stage == "lock":
             packages = involved_in_refusal(outcome.subject, raw["log"])
@@ -54,7 +54,7 @@ def _upgraded(raw: Raw, number: int) -> Raw:
         raw["involved"] = list(packages)
     if number < 3:
         raw["remarks"] = []
-    # Format 4 knew no tiers: each run asked for the whole suite.
+    # Format 4 had no tiers: each run used the whole suite.
     return raw | ({"tier": "full"} if number < 5 else {})
 
 
@@ -68,8 +68,8 @@ _MOST_SHOWN = 60
 
 
 def strict(text: str) -> Any:
-    """Return the JSON (RFC 8259) of the text; raise ValueError for what msgspec refuses, and for a
-    key that stands twice, of which it takes the last.
+    """Parse strict JSON (RFC 8259); raise ValueError where msgspec does, and for a duplicate key,
+    of which msgspec takes the last.
     """
     document = msgspec.json.decode(text)
     json.loads(text, object_pairs_hook=_unique)
@@ -90,16 +90,16 @@ MOST_BYTES = 2 * 1024 * 1024
 MOST_LOG_BYTES = 4096
 LONGEST_TEXT = 1000
 FIRST_YEAR = 2000
-INSTALLED = "installed_size"  # the metric of what a cell's installed files take
-# File systems elsewhere take these for devices, with any ending.
+INSTALLED = "installed_size"  # the metric of a cell's installed size
+# Other file systems treat these as devices, with any suffix.
 RESERVED = frozenset(
     ["con", "prn", "aux", "nul", *(f"{kind}{n}" for kind in ("com", "lpt") for n in range(10))]
 )
 _CELL_ID = re.compile(r"[a-z0-9](?:[a-z0-9_!+-]|\.(?!\.)){0,198}[a-z0-9_]")
-# Keys are sorted, so a line follows this one; two spaces, so it is no nested key, and no text holds
-# a raw line break.
+# Keys are sorted, so a line follows this one. Two spaces exclude nested keys, and no text has a raw
+# line break.
 _DIGEST = '\n  "digest": "'
-# A capability's subject: what was raised, and in brackets where.
+# A capability's subject: the exception, and its place in brackets.
 _TOLD = re.compile(r"(?P<message>.*) \((?P<at>[^()]*)\)", re.DOTALL)
 
 Status = Literal["yes", "no", "absent"]
@@ -112,7 +112,7 @@ Digest = Annotated[
         pattern=r"^([0-9a-f]{64})?$(?!\n)", description="a sha256 in lower-case hex, or empty"
     ),
 ]
-# Four parts and no more: whatever stands here can be no host's name.
+# At most four parts, so this can be no host's name.
 HostClass = Annotated[
     str,
     msgspec.Meta(
@@ -124,11 +124,11 @@ RunUrl = Annotated[str, msgspec.Meta(pattern=r"^(https://[!#-;=?-~]+)?$(?!\n)", 
 
 
 class Capability(StrictValue, frozen=True, kw_only=True):
-    """What one capability came to.
+    """The result of one capability.
 
-    `cause` and `subject` say why not; `missing` is the API that an absent one lacks.
+    `cause` and `subject` say why it failed; `missing` is the API that an absent one lacks.
 
-    `spelling` is the name under which this version has it, where names changed.
+    `spelling` is its name in this version, where names changed.
     """
 
     id: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -140,11 +140,11 @@ class Capability(StrictValue, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> Failed | None:
-        """What a `no` came to, with the thing and the place that its subject tells; else None."""
+        """The failure of a `no`, with the thing and the place of its subject; else None."""
         return _failed(self.id, self.cause, self.subject) if self.status == "no" else None
 
 
-# A verdict asks several times, and the runs of a cell fail in the same way.
+# A verdict needs it several times, and the runs of a cell fail in the same way.
 @lru_cache(maxsize=10_000)
 def _failed(name: str, cause: Cause | Literal[""], subject: str) -> Failed:
     text = _TOLD.fullmatch(subject)
@@ -154,9 +154,9 @@ def _failed(name: str, cause: Cause | Literal[""], subject: str) -> Failed:
 
 
 class StepSeconds(StrictValue, frozen=True, kw_only=True):
-    """How long each step took; None when it was not reached.
+    """Seconds of each step; None when it was not reached.
 
-    `overhead` is what compat itself took besides.
+    `overhead` is compat's own share.
     """
 
     install: Seconds | None = None
@@ -172,7 +172,7 @@ class _Try(StrictValue, frozen=True, kw_only=True):
 
 
 class Attempt(_Try, frozen=True, kw_only=True):
-    """One try inside a run; tries are in a clean cell each, and all are kept."""
+    """One try inside a run; each uses a clean cell, and all are stored."""
 
     outcome: Outcome
 
@@ -201,12 +201,12 @@ class _Run(StrictValue, frozen=True, kw_only=True):
 class Record(_Run, frozen=True, kw_only=True):
     """One run of one cell. `started` is in UTC, and `log` a redacted excerpt of at most 4 KiB.
 
-    `lock_digest` is empty when there was no lock, and so is then `suite_digest`: the suite has no
-    part in a refusal. `outcome` is that of one of the attempts, see `decisive`; without attempts it
-    stands alone. `involved` are the packages that it speaks of, by normalised name, since format 2.
-    `remarks` says what was noticed of the installed packages that the outcome does not say, since
-    format 3: code that the interpreter runs at its start, wrong RECORDs. `tier` is how much of the
-    suite was asked for, since format 5; where no suite could run it is `full`.
+    `lock_digest` is empty without a lock, and so is then `suite_digest`: a resolution failure does
+    not depend on the suite. `outcome` is that of one of the attempts, see `decisive`; without
+    attempts it is its own. `involved` are the packages that it names, by normalised name, since
+    format 2. `remarks` are notes on the installed packages beyond the outcome, since format 3: code
+    that the interpreter runs at its start, wrong RECORDs. `tier` is how much of the suite was
+    requested, since format 5; where no suite could run it is `full`.
     """
 
     outcome: Outcome
@@ -228,14 +228,14 @@ class _StoredTry(_Try, frozen=True, kw_only=True):
 
 
 class _Stored(_Run, frozen=True, kw_only=True):
-    """A record as its text has it: outcomes are strings."""
+    """A record as in its text: outcomes are strings."""
 
     outcome: str
     attempts: tuple[_StoredTry, ...] = ()
 
 
 class _Written(_Stored, frozen=True, kw_only=True):
-    """The same with the two keys that a text has besides."""
+    """The same with the two further keys of a text."""
 
     format: int
     digest: str
@@ -245,8 +245,10 @@ _written = msgspec.json.Decoder(_Written)
 
 
 def decisive(outcomes: Sequence[Outcome]) -> Outcome:
-    """Return what a run with these attempts came to: the last that says something about the
-    versions, else the last. Where those disagree it is the last failure: no retry hides one.
+    """Return the outcome of a run with these attempts: the last that concerns the versions, else
+    the last.
+
+    Where those disagree it is the last failure: no retry hides one.
     """
     telling = [
         outcome for outcome in outcomes if not is_spurious(outcome) and not is_doubtful(outcome)
@@ -288,8 +290,9 @@ def encode_record(record: Record) -> str:
 
 
 def decode_record(text: str, source: str) -> Record:
-    """Return the record of the text; one of an older format is upgraded. Raises RecordError with
-    one line when it is not one, or not as it was written.
+    """Decode a record; older formats are upgraded.
+
+    Raises RecordError with one line for anything else, or where it was changed.
     """
     try:
         if (written := _as_we_write(text)) is not None:
@@ -327,17 +330,15 @@ def decode_line(line: bytes, source: str) -> Record:
 
 
 def record_digest(text: str) -> str:
-    """Return the sha256 of a record's text without the line that holds it. It is empty when there
-    is no such line.
-    """
+    """Return the sha256 of a record's text without its digest's line; empty without that line."""
     before, separator, after = text.partition(_DIGEST)
     _, _, rest = after.partition("\n")
     return hashlib.sha256(f"{before}\n{rest}".encode()).hexdigest() if separator else ""
 
 
 def _as_we_write(text: str) -> _Written | None:
-    """What a text of today's format says that is just as `encode_record` writes it; None for any
-    other, which is looked at step by step.
+    """Fast path: decode a text of today's format exactly as `encode_record` writes it; None for any
+    other, which is checked step by step.
     """
     if len(text) * 4 > MOST_BYTES:  # a character takes at most four
         return None
@@ -367,7 +368,7 @@ def _raw(text: str) -> Raw:
 
 def record_of_raw(raw: Raw) -> Record:
     stored = msgspec.convert(raw, _Stored)
-    # Texts are compared first, as that is what is equal of nearly all; 1 and 1.0 are equal, too.
+    # Texts are compared first, as nearly all are equal; 1 and 1.0 are equal, too.
     text = msgspec.json.encode(stored, order="sorted")
     if text != msgspec.json.encode(raw, order="sorted"):
         reencoded = msgspec.json.decode(text)
@@ -435,17 +436,16 @@ def _fault(source: str, message: str) -> Fault:
     return Fault(code=RecordError.code, path=path, message=reason)
 
 
-# What a place in the standard library, and a refused interpreter, speak of.
+# The package of a place in the standard library, and of an incompatible interpreter.
 PYTHON = "python"
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-# A requirement or an exact version inside a resolver's sentence, and a package that it says
-# something about.
+# A requirement or an exact version inside a resolver's sentence, and a package that it names.
 _REQUIREMENT = re.compile(rf"({_NAME})(?:\[[^\]]*\])?\s*(?:[<>=!~]=|[<>])")
 _SPOKEN_OF = re.compile(
     rf"({_NAME}) (?:depends? on|(?:was|were) yanked|was not found|(?:has|have) no)"
     rf"|depends? on ({_NAME})"
 )
-# In "demo==1.0 depends on dep" the version stands where a name could.
+# In "demo==1.0 depends on dep" the version is where a name could be.
 _VERSION = re.compile(r"\d+(?:\.\w+)*")
 _LIBRARY = re.compile(r"python3\.\d+/")
 
@@ -453,17 +453,18 @@ _LIBRARY = re.compile(r"python3\.\d+/")
 def involved(
     outcome: Outcome, installed: Iterable[str], modules: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the packages that a failure speaks of, by normalised name. First stands the one it
-    names, then whose code it is. `modules` has the package of each top-level module whose name is
-    not its package's own, and of each module in a namespace that several packages share, by its
-    dotted name.
+    """Return the packages that a failure names, by normalised name: the named one, then the code's
+    owner.
+
+    `modules` has the package of each top-level module with another name than its package, and of
+    each module in a shared namespace, by its dotted name.
     """
     if not isinstance(outcome, Failed):
         return ()
     if outcome.stage in ("plan", "lock", "install"):
         return tuple(dict.fromkeys(_of_requirements(outcome.subject)))
     known = {PYTHON, *installed, *modules.values()}
-    # An attribute, a module, or a product as people write its name; then whose code it is.
+    # An attribute, a module, or a product as people write its name; then the code's owner.
     named = (_package(outcome.thing.split("."), modules),) if outcome.thing else ()
     texts = named, _of_place(outcome.place, modules)
     return tuple(dict.fromkeys(name for names in texts for name in names if name in known))
@@ -501,7 +502,7 @@ def _of_place(place: str, modules: Mapping[str, str]) -> Iterator[str]:
 
 
 def _package(parts: list[str], modules: Mapping[str, str]) -> str:
-    """The package of a dotted name: of the longest beginning that is known, else of its top."""
+    """The package of a dotted name: of the longest known prefix, else of its top."""
     for length in range(len(parts), 0, -1):
         package = modules.get(".".join(parts[:length]))
         if package is not None:

@@ -1,8 +1,8 @@
-"""Records as files: `records/<day>.jsonl`, one record a line, to which lines are only ever added.
+"""Append-only files of records: `records/<day>.jsonl`, one record a line.
 
-A writer holds the file's lock, and the disk has the line before `add` returns. What a killed writer
-leaves is a last line without its end, which the next one removes. A line `{"because": ...,
-"withdraws": <digest>}` takes back the record of that digest.
+A writer holds the file's lock, and the disk has the line before `add` returns. A killed writer
+leaves an unfinished last line, which the next writer removes. A line `{"because": ..., "withdraws":
+<digest>}` withdraws the record of that digest.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ _NEWLINE = b"\n"
 
 
 class Line(Value, frozen=True, kw_only=True):
-    """What a line is about, without the rest of it."""
+    """The header of a line, without the rest of it."""
 
     cell: str = ""
     digest: str = ""
@@ -49,7 +49,7 @@ class Line(Value, frozen=True, kw_only=True):
 
 
 class DayFile(NamedTuple):
-    """The sound records of a file, each with a name of its own, and what is wrong with the rest."""
+    """The valid records of a file, each with a name, and the faults of the rest."""
 
     records: list[tuple[str, Record]]
     faults: list[Fault]
@@ -67,8 +67,10 @@ class RecordFiles:
         return tuple(sorted(every, key=lambda record: record.started))
 
     def of_files(self, cell: str, paths: Iterable[Path]) -> Iterator[Record]:
-        """Yield the sound records of a cell out of these files, in their order and of each file the
-        newest first; a file is read when its turn comes.
+        """Yield the valid records of a cell out of these files, in their order and newest first in
+        each.
+
+        Files are read lazily.
         """
         for path in paths:
             by_digest = {}
@@ -99,9 +101,10 @@ class RecordFiles:
                     yield entry.name, (state.st_size, state.st_mtime_ns)
 
     def add(self, record: Record) -> bool:
-        """Store the record; when this returns it is on the disk, whatever happens. False: it was
-        there already. Raises RecordError when the record cannot be read back, CompatError when it
-        cannot be written.
+        """Store the record, durably on disk when this returns. False: it was already stored.
+
+        Raises RecordError when the record cannot be read back, CompatError when it cannot be
+        written.
         """
         return self.add_all([record]) == 1
 
@@ -118,8 +121,8 @@ class RecordFiles:
         return sum(self._append(path, of_day) for path, of_day in lines.items())
 
     def withdraw(self, digest: str, because: str) -> list[Record]:
-        """Take back the records whose digests begin like this, and return them: no reader sees
-        them any more.
+        """Withdraw the records whose digests begin like this, and return them;
+        readers skip them.
         """
         withdrawn = []
         for path in [self.folder / name for name, _ in self.states()]:
@@ -133,7 +136,7 @@ class RecordFiles:
     def read(self, path: Path) -> DayFile:
         answer = self._read(path)
         if answer.faults and answer.faults[-1].message.startswith(_CUT):
-            # Somebody may be writing this line now: he is done when the lock is free.
+            # Somebody may be writing this line now: it is complete when the lock is free.
             with contextlib.suppress(OSError), files.locked(path):
                 answer = self._read(path)
         return answer
@@ -143,10 +146,10 @@ class RecordFiles:
         now: datetime.datetime,
         known: Callable[[str], datetime.datetime | None] = lambda name: None,
     ) -> tuple[Fault, ...]:
-        """Return what is wrong in the store: no sound record, a stray file, or a future date.
-        `known` gives the start of the newest run of a file without faults, by its name; a file of
-        which it knows nothing is read. Files with a fault are left where they are; `records` skips
-        those lines.
+        """Return the faults of the store: an invalid record, a stray file, or a future date.
+
+        `known` has the start of the newest run of each file without faults, by its name; an unknown
+        file is read. Files with a fault are not changed; `records` skips those lines.
         """
         return tuple(self._damage(now, known))
 
@@ -187,7 +190,7 @@ class RecordFiles:
                     os.ftruncate(handle, size)
                     raise
                 os.fsync(handle)
-            # Each time: whoever made a folder may not have come so far yet.
+            # Each time: another process may have made the folder without syncing it yet.
             for folder in (self.folder, self.folder.parent):
                 files.sync_folder(folder)
             return len(new)
@@ -203,7 +206,7 @@ class RecordFiles:
         try:
             for number, _, line in lines_of(path):
                 try:
-                    # The digest of the record that a line takes back; empty where it is a record.
+                    # The digest of the record that a line withdraws; empty where it is a record.
                     known = about(line)
                     if back := (known.withdraws if not known.cell else ""):
                         withdrawn.add(back)
@@ -261,9 +264,10 @@ class RecordFiles:
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Yield each line of a regular file with its number and where it begins; never more in memory
-    than a record may have. Raises OSError for what cannot be read, and ValueError at a line that is
-    too long.
+    """Yield each line of a regular file with its number and its offset, at most one record in
+    memory.
+
+    Raises OSError for an unreadable file, and ValueError at a line that is too long.
     """
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -292,13 +296,13 @@ _CUT = "is cut off"
 _line = msgspec.json.Decoder(Line)
 
 
-# Pages ask for the records of one cell after the other. The number bounds the memory.
+# Pages read the records of one cell after the other. The number bounds the memory.
 _decoded = lru_cache(maxsize=256)(decode_line)
 
 
 @lru_cache(maxsize=1000)
 def _places(path: Path, *_state: int) -> dict[str, list[tuple[int, int]]]:
-    """Where the lines of each cell begin and how long they are, without those withdrawn."""
+    """The offsets and lengths of each cell's lines, without the withdrawn ones."""
     lines = [(about(line), begin, len(line)) for _, begin, line in lines_of(path)]
     withdrawn = {line.withdraws for line, _, _ in lines}
     places: dict[str, list[tuple[int, int]]] = {}
@@ -315,8 +319,9 @@ def _all(handle: int) -> bytes:
 
 
 def _mend(handle: int, text: bytes) -> bytes:
-    """Remove a last line that its writer did not finish. Return what has to stand before the next
-    line: a break, where it is an editor that left it out after a sound record.
+    """Remove an unfinished last line. Return the text needed before the next line.
+
+    It is a line break, where an editor left it out after a valid record.
     """
     tail = text[text.rfind(_NEWLINE) + 1 :]
     if not tail:
@@ -348,8 +353,10 @@ _TRY = ("outcome", "seconds", "started", "isolation")
 
 
 def convert_records(store: RecordFiles) -> tuple[int, list[Fault]]:
-    """Move records of earlier forms into files of a day; return how many, and what is wrong with
-    the files that stay. A file goes when the disk has its records in their new place.
+    """Move records of earlier forms into files of a day; return how many, and the faults of the
+    other files.
+
+    A file is removed when the disk has its records in their new file.
     """
     read: dict[Path, list[Record]] = {}
     faults: list[Fault] = []

@@ -1,7 +1,4 @@
-"""Redaction: what of a log may be published.
-
-Paths, hosts, secrets and control signs may not.
-"""
+"""Redacts logs for publication: paths, hosts, secrets and control characters."""
 
 import math
 import re
@@ -15,9 +12,9 @@ HOST = "<host>"
 _SHORTEST_SECRET = 4
 _MOST_PASSES = 8
 
-# The first folder of a path that tells a file of a machine from a route such as /users/7: those of
-# the Filesystem Hierarchy Standard 3.0, of macOS, and what CI services and clusters mount. What
-# else a machine has, its callers name.
+# First folders of paths that distinguish a file of a machine from a route such as /users/7: those
+# of the Filesystem Hierarchy Standard 3.0, of macOS, and the mounts of CI services and clusters.
+# Callers name the machine's other folders.
 _STANDARD_ROOTS = """
     bin boot dev etc home lib lib32 lib64 libx32 media mnt opt proc root run sbin srv sys tmp usr
     var
@@ -25,14 +22,14 @@ _STANDARD_ROOTS = """
     __t __w agent azp builds cygdrive gpfs hostedtoolcache lustre nfs nix scratch snap work
     workspace workspaces
 """
-# Ends of names that files of programs have, and pages do not.
+# Suffixes of programs' files, and not of pages.
 _PROGRAM = re.compile(
     r"\.(?:py[cdiwx]?|pxd|so(?:\.\d+)*|dylib|dll|whl|egg|pth|c|cc|cpp|h|hpp|o|a|toml|cfg|ini|lock)$"
 )
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
-    r"|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # OSC and its kin: titles, links
+    r"|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # OSC and similar: titles, links
     r"|\x1b[ -/]*[0-~]"
     r"|\x9b[0-?]*[ -/]*[@-~]"
 )
@@ -71,7 +68,7 @@ _BEARER = re.compile(
 _HEADER = re.compile(
     r"(?im)\b((?:proxy-)?authorization|(?:set-)?cookie|x-[a-z-]{0,30}(?:token|key))(['\"]?:)[^\n]*"
 )
-# The letters F and E alone are how pytest shows tests that fail.
+# The letters F and E alone are pytest's failed tests.
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?![EF]+\b)[0-9A-Fa-f]{40,}(?![0-9A-Za-z])")
 _SECRET_WORD = (
     r"(?:TOKEN|SECRET|PASS|PWD|KEY|CRED|AUTH|COOKIE|SESSION|PRIVATE|SIGNATURE|DSN|WEBHOOK|CERT)"
@@ -84,7 +81,7 @@ _SETTING = re.compile(rf"({_SECRET_NAME}|{_OF_MACHINE})=[^\n]*")
 _QUOTED_SETTING = re.compile(
     rf"(['\"])({_SECRET_NAME}|{_OF_MACHINE})\1(: ?)(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s,}}]+)"
 )
-# A name that says what it holds, however it begins: db_password, cloudant-api-key, _authToken.
+# A name that says what it holds, with any prefix: db_password, cloudant-api-key, _authToken.
 _TELLING = (
     r"(?:(?:api|auth|service|account|db|database|priv|private|client|access|secret)[_-]?key"
     r"|(?:db|database|key)[_-]?pass|password|passwd|passphrase|pwd|secret|contrase[nñ]a"
@@ -120,7 +117,7 @@ _USER_AT = re.compile(
     r"@[A-Za-z0-9][A-Za-z0-9.-]{0,100}\.[A-Za-z0-9-]{1,40}"
 )
 _ADDRESS = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}:\d{1,5}\b")
-# Without a port only where the words say that it is one: 1.2.3.4 alone is a version as well.
+# Without a port only where the text calls it one: 1.2.3.4 alone is a version as well.
 _NAMED_ADDRESS = re.compile(
     r"(?i)((?:host|server|addr|address|\bip|peer)['\"]?(?:[:=( ]|,"
     r" ){1,3}['\"]?)(?:\d{1,3}\.){3}\d{1,3}\b(?![\w.])"
@@ -160,12 +157,13 @@ _OLD_COMMAND = re.compile(r"##(?=\[|vso\[)")
 
 
 def redacted(text: str, secrets: Iterable[str] = (), places: Iterable[str] = ()) -> str:
-    """Return the text without what is a machine's own or a secret; doing it again changes nothing.
+    """Return the text without private details of the machine or secrets; idempotent.
+
     A path of a machine keeps its part from `site-packages/`, the suite or the standard library on,
-    else its last name; a URL loses its host, user and query. Other words with slashes (routes, MIME
-    types, regular expressions) stay as they are. `places` are the machine's own folders: below `/`
-    they are first names of its paths, deeper ones are hidden wherever they stand. Known secrets are
-    hidden wherever they stand, if they have four characters.
+    else its last name. A URL loses its host, user and query. Other words with slashes (routes, MIME
+    types, regular expressions) stay. `places` are the machine's own folders: below `/` they are
+    first names of its paths, deeper ones are hidden everywhere. Known secrets of at least four
+    characters are hidden everywhere.
     """
     known = _spellings(secrets)
     rules = _rules(tuple(places))
@@ -175,7 +173,7 @@ def redacted(text: str, secrets: Iterable[str] = (), places: Iterable[str] = ())
         if once == text:
             return text
         text = once
-    # Made to be peeled layer by layer: nothing of such a line is worth keeping.
+    # Crafted with nested layers: nothing of such a line is worth publishing.
     return "\n".join(
         line if _pass(line, known, rules) == line else HIDDEN for line in text.split("\n")
     )
@@ -195,7 +193,7 @@ def _shown(char: str) -> str:
 
 
 def _spellings(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Each secret as it is, as it stands in a URL, and line by line; the longest first."""
+    """Each secret as it is, URL-encoded, and line by line; the longest first."""
     plain = {line.strip() for secret in secrets for line in (secret, *secret.splitlines())}
     known = {
         form
@@ -224,9 +222,7 @@ def _kept_digest(match: re.Match[str]) -> str:
 
 
 def _random(match: re.Match[str]) -> str:
-    """A quoted string is hidden when it looks drawn at random: the limits of entropy are those of
-    detect-secrets.
-    """
+    """Whether a quoted string looks random: the limits of entropy are those of detect-secrets."""
     text, quote_mark = match["text"], match["quote"]
     share = [count / len(text) for count in Counter(text).values()]
     bits = -sum(part * math.log2(part) for part in share)
@@ -245,9 +241,7 @@ def _tail(path: str) -> str:
 
 
 def _is_of_machine(path: str, roots: frozenset[str]) -> bool:
-    """Whether a text that begins as a path does is a file's: by its first folder, where it leads
-    to, or its end.
-    """
+    """Whether a path is a file's: by its first folder, its target, or its suffix."""
     if path.startswith("~") or _ON_WINDOWS.match(path):
         return True
     names = [name for name in path.split("/") if name]

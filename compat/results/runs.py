@@ -1,6 +1,6 @@
 """The runs of a cell, in order, and which of them count.
 
-A spurious outcome says nothing about the versions; a doubtful one does once a second run agrees.
+A spurious outcome says nothing about the versions; a doubtful one counts once a second run agrees.
 """
 
 import datetime
@@ -18,13 +18,14 @@ from compat.run.outcome import Failed, Outcome, Stage, is_doubtful, is_spurious,
 from compat.value import StrictValue, Value
 
 BEFORE_TESTS: tuple[Stage, ...] = ("plan", "lock", "install", "import")
-# in how many runs a doubtful outcome must occur, same lock and suite, before it says something
+# runs of the same lock and suite with a doubtful outcome before it counts
 WITNESSES = 2
 
 
 class Run(Value, frozen=True, kw_only=True):
-    """A run as the table of answers has it: enough to judge it, without its file. Runs with the
-    same results share one object of capabilities.
+    """A run as in the table of answers: enough to judge it, without its file.
+
+    Runs with the same results share one object of capabilities.
     """
 
     cell: str
@@ -59,9 +60,7 @@ Ran = Record | Run
 
 
 class CellRuns(Sequence[Run]):
-    """The runs of one cell, oldest first, read when one of them is asked for: that there are some
-    is known before.
-    """
+    """The runs of one cell, oldest first, read on first use; their existence is known before."""
 
     def __init__(self, read: Callable[[], tuple[Run, ...]]) -> None:
         self._read = read
@@ -96,17 +95,16 @@ class CellRuns(Sequence[Run]):
 
 
 class Counted(StrictValue, frozen=True, kw_only=True):
-    """A run that says something about the versions, and those of its outcomes that do."""
+    """A run that counts for the versions, and its counting outcomes."""
 
     run: Ran
     outcomes: tuple[Outcome, ...]
 
 
 class History:
-    """The runs of a cell up to a day: those that count, oldest first, and the newest run of all
-    where it came after them and does not count. They are read when something is asked of them.
+    """The counting runs of a cell up to a day, oldest first, and a newer run that does not count.
 
-    A run that was cancelled asked nothing, so it is no `unanswered` one.
+    They are read on first use. A cancelled run tested nothing, so it is no `unanswered` one.
     """
 
     def __init__(self, runs: Sequence[Ran] = (), day: datetime.date = datetime.date.max) -> None:
@@ -119,10 +117,10 @@ class History:
 
     @cached_property
     def counted(self) -> tuple[Counted, ...]:
-        # Those of the runs that count. A doubtful outcome, such as a time limit or a lack of
-        # memory, counts when two runs on the same lock and suite agree: attempts of one run are of
-        # one machine, minutes apart. Where a third says that the processor lacked an instruction,
-        # no silence on that lock and suite counts: who waits for what has crashed is silent.
+        # The counting outcomes. A doubtful one, such as a time limit or out of memory, counts when
+        # two runs on the same lock and suite agree: attempts of one run share a machine and are
+        # minutes apart. Where a third run lacked a processor instruction, no silence on that lock
+        # and suite counts: a process that waits for a crashed one is silent.
         runs = [(run, run.outcomes) for run in self.ordered]
         if not any(is_spurious(o) or is_doubtful(o) for _, outcomes in runs for o in outcomes):
             return tuple(Counted(run=run, outcomes=outcomes) for run, outcomes in runs if outcomes)
@@ -152,8 +150,9 @@ class History:
 
     @property
     def unanswering(self) -> str:
-        """When the run was that does not count, its outcome, and why that does not; empty where
-        there is none. A package can flood a limit on purpose: what does so again is named.
+        """The uncounted run's date, its outcome, and why it does not count; empty without one.
+
+        A package can exceed a limit on purpose: repeated cases are named.
         """
         run = self.unanswered
         if run is None:
@@ -171,8 +170,10 @@ class History:
 
     @cached_property
     def deciding(self) -> tuple[Counted, ...]:
-        """Those on the newest run's lock and suite that the answer rests on, oldest first: where a
-        run of the whole suite is among them, those alone. Raises IndexError where none counts.
+        """The runs on the newest lock and suite behind the answer, oldest first.
+
+        Where a run of the whole suite is among them, those alone. Raises IndexError where none
+        counts.
         """
         newest = files_of(self.counted[-1].run)
         alike = [counted for counted in self.counted if files_of(counted.run) == newest]
@@ -211,16 +212,12 @@ def files_of(run: Ran) -> tuple[str, str]:
 
 
 def is_whole(run: Ran) -> bool:
-    """Return whether the whole suite could say no more about the run's files: it was asked for, or
-    no test was reached.
-    """
+    """Return whether the whole suite could add nothing: it ran, or no test was reached."""
     return run.tier == "full" or not _reached_tests(run)
 
 
 def is_other_suite(run: Ran, suite_digest: str) -> bool:
-    """Return whether the run was of another suite than that one; one that reached no test, or had
-    no suite, was of none.
-    """
+    """Return whether the run had another suite; one without a suite or a reached test had none."""
     return _reached_tests(run) and run.suite_digest not in ("", suite_digest)
 
 

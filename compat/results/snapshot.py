@@ -1,6 +1,4 @@
-"""The `results` room's whole: what is known of every cell of a matrix on one day, for pages and
-proposals alike.
-"""
+"""The snapshot of all cells of a matrix on one day, for pages and proposals alike."""
 
 import datetime
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -38,7 +36,7 @@ T = TypeVar("T")
 PlatformInstalls = Callable[[], tuple[Install, ...]]
 
 
-# A cell without a lock or a run: what is known of it, and what is expected of it.
+# A cell without a lock or a run: its plain answer, and the expected one.
 Untried = tuple[str, Kind, Kind | None]
 
 
@@ -46,7 +44,7 @@ class Snapshot:
     """Every cell of a matrix, once, in the order of the plan, with its verdict on the day of
     `present`.
 
-    The cells of lanes stand apart, in `lanes`: no grid, floor or advice is made of them.
+    `lanes` has the cells of variants: no grid, floor or advice uses them.
     """
 
     def __init__(
@@ -57,7 +55,7 @@ class Snapshot:
         present: EvaluationContext,
         before: "Snapshot | None" = None,
     ) -> None:
-        """Take the entries; what does not follow from them stays as it was `before`."""
+        """Takes the entries; whatever does not depend on them is copied from `before`."""
         self.ask = ask
         self.matrix = ask.matrix
         self.catalogue = catalogue
@@ -77,7 +75,7 @@ class Snapshot:
 
     @cached_property
     def plain(self) -> Mapping[str, PlainAnswer]:
-        """What resolvers had said by the day, by cell."""
+        """The resolvers' answers by the day, by cell."""
         return {} if self._before is None else self._before.plain
 
     @cached_property
@@ -111,8 +109,8 @@ class Snapshot:
         return self._after(tuple(map(change, self.entries)))
 
     def kept(self, kind: str, form: type[T], make: Callable[[], T]) -> T:
-        """Return what `make` returns, of that type, which must follow from the known entries and
-        their locks alone: a snapshot in a table keeps it there under that name.
+        """Return what `make` returns, of that type, which must depend only on the known entries and
+        their locks: a snapshot in a table caches it there under that name.
         """
         return make()
 
@@ -174,8 +172,9 @@ class Snapshot:
         return iter(self.once(("known", axis), by_version).get(version, ()))
 
     def once(self, key: Hashable, derive: Callable[[], T]) -> T:
-        """Return what later rooms derive from this snapshot under a key; it is derived only once. A
-        snapshot never changes, so neither does what follows from it.
+        """Return what later rooms derive from this snapshot under a key, computed once.
+
+        A snapshot never changes, so neither do derived values.
         """
         if key not in self._derived:
             self._derived[key] = derive()
@@ -187,10 +186,12 @@ class Snapshot:
         return self.present.day
 
     def explained(self, entry: Answer, capability: Capability | None = None) -> KnownIssue | None:
-        """Return the declared explanation of why the cell, or one capability of it, is not green;
-        the first that fits. A capability's explanation names the capability; a cell's names the
-        outcome alone, or else the capability by which it fell. One that a cell refutes explains
-        nothing. Of a cell on which no run counts it is what its newest run came to.
+        """Return the first declared explanation of why the cell, or one capability of it, is not
+        green.
+
+        A capability's explanation names the capability. A cell's names the outcome alone, or else
+        the capability by which it failed. A refuted one explains nothing. For a cell without a
+        counting run it explains the newest run's outcome.
         """
         outcome: Outcome | None = entry.outcome
         if outcome is None and (newest := entry.history.unanswered) is not None:
@@ -207,9 +208,10 @@ class Snapshot:
                 yield issue
 
     def cautions(self, entry: Answer) -> tuple[str, ...]:
-        """Return what is declared about outcomes that this cell may still come to: on another
-        machine, or, of one that nobody tried, at all. An entry without conditions speaks of no cell
-        in particular.
+        """Return the declarations about outcomes that this cell may still have.
+
+        They may occur on another machine, or at all for an untested cell. An entry without
+        conditions is about no cell in particular.
         """
         if entry.obstacle is not None and not entry.is_tested:
             return ()
@@ -231,9 +233,10 @@ def snapshot(
     present: EvaluationContext,
     judged: Mapping[str, Answer] = MappingProxyType({}),
 ) -> Snapshot:
-    """Return the snapshot of a matrix: the fates of its plan; by cell id the digests of its locks
-    and its runs, and the entries with runs that count which still hold. A run of a cell whose id
-    the matrix cannot read is left out: its axes have changed.
+    """Return the snapshot of a matrix from its plan, locks and runs.
+
+    By cell id: the digests of locks, the runs, and the still valid entries with counting runs. A
+    run of a cell whose id the matrix cannot parse is omitted: its axes have changed.
     """
 
     def made(cell: Cell, obstacle: Obstacle | None = None, *, planned: bool) -> Answer:
@@ -244,7 +247,7 @@ def snapshot(
         return judge(cell, history, present, lock_digest=lock, obstacle=obstacle, planned=planned)
 
     def all_of(fates: Iterable[Fate], beside: Iterable[str]) -> Iterator[Answer]:
-        """What is planned, then what has a lock or a run and no longer stands in the plan."""
+        """The planned cells, then those with a lock or a run that the plan no longer has."""
         ids = set()
         for fate in fates:
             ids.add(fate.cell.id)

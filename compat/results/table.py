@@ -1,4 +1,4 @@
-"""The `results` room's table: capability by release in Markdown, with why each `no` is one."""
+"""The table of capabilities by release in Markdown, with the cause of each `no`."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ SIGNS: dict[Status | None, str] = {"yes": "✓", "no": "✗", "absent": "∅", N
 class ReleaseColumn(StrictValue, frozen=True, kw_only=True):
     """A release: its representative cell, and the others that reached the suite.
 
-    `newest` is the tested cell of the same recipe on the newest versions that could be installed.
+    `newest` is the tested cell of the same recipe on the newest installable versions.
     """
 
     version: Version

@@ -1,4 +1,1 @@
-"""The `rewrite` room: floors in people's files.
-
-A move and a text come in; the text with that bound alone changed goes out.
-"""
+"""Rewrites a floor in a project's file: only that bound changes."""

@@ -1,6 +1,4 @@
-"""Raise or lower a floor in a file's text, touching nothing else: which file is read in which
-way.
-"""
+"""Raises or lowers a floor in a file's text, and only that; the file's name selects the format."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +21,7 @@ from compat.rewrite.text_files import (
 from compat.rewrite.toml_values import rewritten_pyproject
 
 Rewrite = Callable[[str, Move], Rewritten | Unsatisfiable]
-# By the name of the file, the first that fits.
+# By the name of the file; the first match wins.
 _READERS: tuple[tuple[str, Rewrite], ...] = (
     (r"pyproject\.toml", with_classifiers(rewritten_pyproject)),
     (r"setup\.cfg", with_classifiers(rewritten_setup_cfg)),
@@ -34,8 +32,8 @@ _READERS: tuple[tuple[str, Rewrite], ...] = (
     (r".*\.ya?ml", rewritten_workflow),
     (r".*\.(?:txt|in)", rewritten_requirements),
 )
-# What a project states its floors in, below its folder; a requirements file is named by itself, as
-# many are locks.
+# The files that declare a project's floors, below its folder; a requirements file must be named
+# explicitly, as many are locks.
 PROJECT_FILES = (
     *("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "noxfile.py"),
     *("README.md", "README.rst", ".github/workflows/*.yml", ".github/workflows/*.yaml"),
@@ -44,11 +42,10 @@ PROJECT_FILES = (
 
 
 def rewritten(path: str, text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a library's own file after a move, read by what its name says.
+    """Return a library's own file after a move, parsed by its name.
 
-    A second time changes nothing. What is left alone are also the other lines that mention what the
-    move leaves. Raises UsageError for a name that says nothing, DeclarationError for a text that is
-    not what the name says.
+    Idempotent. The result also lists other lines that mention the old floor. Raises UsageError for
+    an unknown name, DeclarationError for a text in another format.
     """
     name = path.rsplit("/", 1)[-1]
     for pattern, rewrite in _READERS:
@@ -71,7 +68,7 @@ def rewritten(path: str, text: str, move: Move) -> Rewritten | Unsatisfiable:
 
 
 def nearest_floor(path: str, text: str, move: Move) -> Version | None:
-    """Return the nearest version on the way to a floor that a file can follow, else None."""
+    """Return the nearest version on the way to a floor that a file can declare, else None."""
     before = move.before
     if before is None:
         return None
@@ -85,7 +82,7 @@ def nearest_floor(path: str, text: str, move: Move) -> Version | None:
     return None
 
 
-# What makes each lock again.
+# The command that regenerates each lock.
 _LOCKS = {
     "uv.lock": "uv lock",
     "poetry.lock": "poetry lock",
@@ -94,7 +91,7 @@ _LOCKS = {
     "Pipfile.lock": "pipenv lock",
     "pylock.toml": "the command that wrote it",
 }
-# These tell of the past, and stay true.
+# These describe the past, and stay true.
 _HISTORY = re.compile(r"(?i)(?:change(?:s|log)|history|news|release[-_]?notes|authors)\b.*")
 _SETTINGS = re.compile(r"(?i).*\.(?:toml|ini|cfg|ya?ml)|justfile|makefile|\.python-versions?")
 _NUMBER = re.compile(r"(?<![\w.])v?(?P<version>\d+(?:\.\d+)*)(?!\w)")
@@ -108,11 +105,11 @@ _LONGEST = 120
 
 
 def mentions(path: str, text: str, move: Move) -> Iterator[Skipped]:
-    """Yield the lines of a text that name a version between the old floor and the new one, of the
-    package or of Python, and the conditions that never hold any more.
+    """Yield the lines that name a version between the old and the new floor, and conditions that
+    never hold any more.
 
-    Of a lock it is only said that it must be made again. Of a floor that goes down, only the lines
-    that still ask for the old one are named.
+    The versions are of the package or of Python. A lock must only be regenerated. When a floor goes
+    down, only lines that still require the old one are yielded.
     """
     name = path.rsplit("/", 1)[-1]
     if move.added is not None or move.before in (None, move.floor) or _HISTORY.fullmatch(name):
@@ -132,7 +129,7 @@ def _lines(text: str, move: Move) -> Iterator[tuple[int, str, str]]:
         if (known := name.search(line)) is None:
             continue
         for match in _NUMBER.finditer(line, known.end()):
-            # A number alone is a version where it is written as one.
+            # A bare number is a version only in certain notations.
             is_one = "." in match["version"] or line[match.start() - 1] in "=<>~\"'"
             version = plain_version(match["version"]) if is_one else None
             if version is not None and _is_left(line[: match.start()], version, move):

@@ -1,8 +1,7 @@
-"""What every rewrite rests on: a range as somebody wrote it, and the same range with another lower
-bound; and lists that name each version a project supports, from another floor on.
+"""Replaces the lower bound of a range as written, and updates lists of each supported version.
 
-Of a list only the stretch from the old floor to the new one is touched. What stood below the old
-floor has a reason of its own.
+Only a list's stretch from the old floor to the new one changes. Versions below the old floor were
+listed for another reason.
 """
 
 import re
@@ -20,8 +19,8 @@ class Move(Value, frozen=True, kw_only=True):
     """A floor that goes to `floor`, up or down: of one package, or of Python when `package` is
     None.
 
-    `before` is where it was, and `known` the versions of its axis: lists that name each version
-    need them, ranges do not. With `added` the floor stays, and lists that end at the newest known
+    `before` is the old floor, and `known` the versions of its axis: lists of each version need
+    them, ranges do not. With `added` the floor stays, and lists that end at the newest known
     version get that one.
     """
 
@@ -53,7 +52,7 @@ class Skipped(Value, frozen=True, kw_only=True):
 
 
 class Unsatisfiable(Value, frozen=True, kw_only=True):
-    """The move would leave a place with a range that admits nothing; so nothing is rewritten."""
+    """The move would leave a range that admits nothing; so nothing is rewritten."""
 
     place: str
     before: str
@@ -61,7 +60,7 @@ class Unsatisfiable(Value, frozen=True, kw_only=True):
 
 
 class Rewritten(Value, frozen=True, kw_only=True):
-    """The text after a move, what changed in it, and what names the package and was left alone."""
+    """The text after a move, its changes, and the unchanged values that name the package."""
 
     text: str
     edits: tuple[Edit, ...] = ()
@@ -69,14 +68,14 @@ class Rewritten(Value, frozen=True, kw_only=True):
 
 
 class RepositoryFile(Value, frozen=True, kw_only=True):
-    """A file of the repository as it was read, and as it should be."""
+    """A file of the repository as it was read, and its new text."""
 
     path: str
     before: str
     after: str
 
 
-# A version from which a range admits, and whether that version itself is left out.
+# The lower end of a range, and whether that version itself is excluded.
 Bound = tuple[Version, bool]
 _NAME = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?![A-Za-z0-9._-])")
 _REQUIREMENT = re.compile(
@@ -91,13 +90,13 @@ _SEVERAL = "it names no lower bound of its own, and other places do"
 def moved(
     places: Sequence[tuple[str, str]], move: Move, pins: bool = False
 ) -> tuple[list[str], tuple[Skipped, ...]] | Unsatisfiable:
-    """Return the text of each place after the move, and what was left alone. A place has a name and
-    a text: a requirement, or for Python a bare specifier. One about something else keeps its text.
+    """Return the text of each place after the move, and the unchanged ones.
 
-    The floor is the lowest bound of all places. Up: every lower bound below the new floor goes up.
-    Down: those at the old floor go down; a higher bound elsewhere has its own reason and stays.
-    Where no place has a lower bound, each gets one. With `pins`, as in a constraints file, a lone
-    `==` is a choice of one version and no range.
+    A place has a name and a text: a requirement, or for Python a bare specifier. Unrelated ones
+    keep their text. The floor is the lowest bound of all places. Up: every lower bound below the
+    new floor goes up. Down: those at the old floor go down; a higher bound elsewhere has its own
+    reason and stays. Where no place has a lower bound, each gets one. With `pins`, as in a
+    constraints file, a lone `==` is one chosen version and no range.
     """
     if move.added is not None:
         return [text for _, text in places], ()
@@ -134,12 +133,12 @@ def names_package(text: str, package: str) -> bool:
 
 
 def with_floor(text: str, floor: Version) -> str:
-    """Return a specifier set's text with another lower bound, everything else as it was.
+    """Return a specifier set's text with another lower bound and no other change.
 
-    `>=` keeps its form, `>` becomes `>=`. `~=2.8` stays `~=` as long as it means the same upper
-    bound; otherwise it, `==2.8.*` and `==2.8.0` become `>=` with the upper bound that they implied
-    (`<3`, `<2.9`, `<=2.8.0`). Upper bounds and `!=` stay. A set without a lower bound gets one in
-    front. May return a set that admits nothing.
+    `>=` keeps its form, `>` becomes `>=`. `~=2.8` stays `~=` while its upper bound is the same.
+    Otherwise it, `==2.8.*` and `==2.8.0` become `>=` with the upper bound that they implied (`<3`,
+    `<2.9`, `<=2.8.0`). Upper bounds and `!=` stay. A set without a lower bound gets one in front.
+    May return a set that admits nothing.
     """
     clauses, wanted = _clauses(text), (floor, False)
     comma = ", " if ", " in text else ","
@@ -187,7 +186,7 @@ def _bound(clauses: Iterable[re.Match[str]]) -> Bound | None:
 
 
 def _pinned(parsed: tuple[str, str, str], move: Move) -> str | None:
-    # The text of a lone pin after the move: the new floor where it was the old one, itself where it
+    # The text of a lone pin after the move: the new floor instead of the old one, itself where it
     # is another version below the new floor; None where the move does not concern it.
     head, text, tail = parsed
     clauses = _clauses(text)
@@ -211,8 +210,8 @@ def _is_concerned(bound: Bound | None, known: list[Bound], floor: Version) -> bo
 
 
 def _range(place: str, text: str, move: Move) -> tuple[str, str, str] | Skipped | None:
-    # What stands before the range at a place, the range, and what follows it; or why it cannot be
-    # moved; or None when it is about something else.
+    # The text before the range at a place, the range, and the text after it; or why it cannot move;
+    # or None when it is unrelated.
     start, end, because = 0, len(text), ""
     if move.package is not None:
         if not names_package(text, move.package):
@@ -238,8 +237,7 @@ def _range(place: str, text: str, move: Move) -> tuple[str, str, str] | Skipped 
 
 
 def _compatible(version: Version, floor: Version) -> str | None:
-    # What follows `~=` so that it starts at the floor and ends where it ended; None when nothing
-    # does.
+    # The version after `~=` that starts at the floor and has the same end; None without one.
     length = len(version.release)
     is_plain = floor.epoch == version.epoch and str(floor) == floor.base_version
     if len(floor.release) > length or not is_plain:
@@ -249,7 +247,7 @@ def _compatible(version: Version, floor: Version) -> str | None:
 
 
 def _after(version: Version, dropped: int) -> str:
-    # The first version after the series that is left when `dropped` components are cut off.
+    # The first version after the series that remains when `dropped` components are cut off.
     series = version.release[: len(version.release) - dropped]
     return _numbers(version.epoch, (*series[:-1], series[-1] + 1))
 
@@ -262,7 +260,7 @@ def _objection(text: str, floor: Version) -> str:
     specifiers = SpecifierSet(text)
     if specifiers.is_unsatisfiable():
         return f"nothing is left of {text.strip()}"
-    # A floor of one or two components is a series (2.8): its first patch may be left out. A longer
+    # A floor of one or two components is a series (2.8): its first patch may be omitted. A longer
     # one is a version.
     is_admitted = floor in specifiers
     if len(floor.release) < 3 and str(floor) == floor.base_version:
@@ -278,9 +276,10 @@ _COMMENT_ABOVE = re.compile(r"(?:[ \t]*#[^\n]*\n)+\Z")
 
 
 class ListedVersion(Value, frozen=True):
-    """An item of a list: where it stands in the text, without what separates it from the next, and
-    the version that it names. `spell` writes another version in its place; None where the item is
-    of a kind of its own, such as a PyPy, which can only go.
+    """An item of a list: its position without the separator, and the version that it names.
+
+    `spell` writes another version in its place; None for a special kind of item, such as a PyPy,
+    which can only be removed.
     """
 
     start: int
@@ -290,7 +289,7 @@ class ListedVersion(Value, frozen=True):
 
 
 class TextChange(Value, frozen=True):
-    """A stretch of a text, and what stands there afterwards."""
+    """A stretch of a text, and its replacement."""
 
     start: int
     end: int
@@ -298,11 +297,11 @@ class TextChange(Value, frozen=True):
 
 
 def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[TextChange]:
-    """Return what a move changes in one list.
+    """Return the changes of one list by a move.
 
-    Up: items from the old floor to below the new one go; where the list had one of them and does
-    not name the new floor, the highest becomes it. Down: a list that began at the old floor gets
-    the versions that the move opens. A version that is added comes beside the newest.
+    Up: items from the old floor to below the new one are removed. Where the list had one of them
+    and does not name the new floor, the highest becomes it. Down: a list that began at the old
+    floor gets the newly supported versions. An added version goes beside the newest.
     """
     plain = [item for item in items if item.spell is not None]
     if move.added is not None:
@@ -311,7 +310,7 @@ def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[
             return []
         known = text[items[0].start : items[-1].end]
         if re.search(rf"(?<![\w.]){re.escape(str(move.added))}(?![\dt])", known):
-            return []  # there already, as a pre-release: 3.15-dev
+            return []  # already listed, as a pre-release: 3.15-dev
         return _beside_the_end(text, items, highest, [move.added])
     if move.before is None:
         return []
@@ -323,7 +322,7 @@ def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[
         new = [v for v in versions if not is_of(lowest.version, v)]
         return _beside_the_end(text, items, lowest, new)
     leaving = [item for item in items if _leaves(item, move)]
-    # A list of series names that of a floor that is one release.
+    # A list of series has the series of a floor that is one release.
     is_named = any(is_of(i.version, move.floor) or is_of(move.floor, i.version) for i in items)
     own = () if is_named else [item for item in leaving if item.spell is not None]
     stays = max(own, key=lambda item: item.version, default=None)
@@ -336,7 +335,7 @@ def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[
 
 
 def scalar_change(item: ListedVersion, move: Move) -> list[TextChange]:
-    """Return what a move up makes of one version that stands alone; nothing else changes it."""
+    """Return the change of a lone version by a move up; no other move changes it."""
     if move.before is None or item.spell is None or move.added is not None:
         return []
     return [TextChange(item.start, item.end, item.spell(move.floor))] if _leaves(item, move) else []
@@ -345,7 +344,7 @@ def scalar_change(item: ListedVersion, move: Move) -> list[TextChange]:
 def applied(
     text: str, changes: Iterable[TextChange], place: str, left: Iterable[Skipped] = ()
 ) -> Rewritten:
-    """Return the text after changes, each of them once, that do not overlap."""
+    """Apply changes to the text, each once; they do not overlap."""
     edits: list[Edit] = []
     after = text
     once = {(change.start, change.end): change.after for change in changes}
@@ -357,7 +356,7 @@ def applied(
 
 
 def plain_version(text: str) -> Version | None:
-    """Return the version that a text is; None for any other, such as the git tag `v2.8.5`."""
+    """Parse a version; None for any other text, such as the git tag `v2.8.5`."""
     return Version(text) if re.fullmatch(r"\d+(?:\.\d+)*(?:(?:a|b|rc)\d+)?", text) else None
 
 
@@ -390,7 +389,7 @@ def _without(text: str, start: int, end: int) -> tuple[int, int]:
     head, tail = text[line_start:start], text[end:line_end]
     if re.fullmatch(r"[ \t]*(?:- +)?", head) and _REST_OF_LINE.fullmatch(tail):
         above = _COMMENT_ABOVE.search(text, 0, line_start)
-        # A comment goes with its item, unless it may be about those below, too.
+        # A comment goes with its item, unless it may describe those below, too.
         is_own = re.match(r"\s*(?:#|[\])}]|$|\n)", text[line_end:])
         return (above.start() if above and is_own else line_start), line_end
     if match := re.match(r"[ \t]*,[ \t]*", tail):

@@ -1,6 +1,5 @@
-"""Texts that are changed where they stand, and nowhere else: requirements files, setup.cfg and
-setup.py, noxfile.py, tox.ini, workflows, classifiers, and the badges of a README. No code of them
-runs.
+"""Rewrites text in place: requirements files, setup.cfg and setup.py, noxfile.py, tox.ini,
+workflows, classifiers, and the badges of a README. It runs none of their code.
 """
 
 import ast
@@ -49,13 +48,13 @@ def _quoted(start: int, end: int, text: str, quote: str, move: Move) -> ListedVe
     return ListedVersion(start, end, Version(match["version"]), spell if is_plain else None)
 
 
-# Texts that are read line by line: setup.cfg, tox.ini and requirements files.
+# Texts that are parsed line by line: setup.cfg, tox.ini and requirements files.
 
 _HEADER = re.compile(r"\[([^\]]+)\]")
 _KEY = re.compile(r"([^\s=:][^=:]*?)\s*[=:]\s*")
 _COMMENT = re.compile(r"(^|\s)#.*$")
 _OPTION = re.compile(r"\s--?[A-Za-z]")
-# A line's number, where it starts, and its text.
+# A line's number, its offset, and its text.
 _Line = tuple[int, int, str]
 
 
@@ -69,14 +68,14 @@ class _Piece(Value, frozen=True):
 
 
 def rewritten_requirements(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    # What is pinned with hashes is a lock, to be made again, and stays.
+    # A file pinned with hashes is a lock: it must be regenerated, and is unchanged.
     if move.package is None:
         return Rewritten(text=text)
     pieces: list[_Piece] = []
     group: list[_Line] = []
     for line in _lines(text):
         group.append(line)
-        # A backslash joins lines; as for pip, a comment ends what is joined.
+        # A backslash joins lines; as in pip, a comment ends the joined line.
         if line[2].endswith("\\") and not line[2].lstrip().startswith("#"):
             continue
         pieces += _requirement_piece(group, move.package)
@@ -86,8 +85,10 @@ def rewritten_requirements(text: str, move: Move) -> Rewritten | Unsatisfiable:
 
 
 def rewritten_setup_cfg(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a setup.cfg after a move: `python_requires`, `install_requires` and
-    `options.extras_require`. Raises DeclarationError for a text that configparser does not read.
+    """Return a setup.cfg after a move.
+
+    Rewrites `python_requires`, `install_requires` and `options.extras_require`. Raises
+    DeclarationError for a text that configparser rejects.
     """
     try:
         configparser.RawConfigParser().read_string(text)
@@ -189,7 +190,7 @@ def _stripped(line: _Line, place: str, because: str = "") -> _Piece:
 
 # Python texts.
 
-# A literal of one piece, without a prefix that changes what stands in it.
+# A literal of one piece, without a prefix that changes its meaning.
 _LITERAL = re.compile(r"(?P<quote>['\"])(?P<text>[^'\"\\\n]*)(?P=quote)")
 # Names that noxfiles give lists of Pythons; a list that a `python=` names counts, too.
 _NAMES = re.compile(r"(?i)(?:supported_|all_)?(?:pythons?|py|python_versions?|py_versions?)")
@@ -198,7 +199,7 @@ _Literal = re.Match[str]
 
 
 class PythonSource:
-    """The string literals of a Python text, with where they stand."""
+    """The string literals of a Python text with their positions."""
 
     def __init__(self, text: str) -> None:
         try:
@@ -221,7 +222,7 @@ class PythonSource:
         return _LITERAL.fullmatch(self._text, start, end)
 
     def literals(self, node: ast.AST | None) -> list[_Literal]:
-        """Return the literals of a list, tuple or set of nothing else; none of another node."""
+        """Return the literals of a list, tuple or set of only literals; none for another node."""
         if not isinstance(node, ast.List | ast.Tuple | ast.Set):
             return []
         known = [text for element in node.elts if (text := self.literal(element)) is not None]
@@ -253,8 +254,9 @@ class PythonSource:
 
 
 def rewritten_noxfile(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a noxfile after a move: the lists of Pythons, or those that `parametrize` gives a
-    package. Raises DeclarationError for a text that is not Python.
+    """Return a noxfile after a move: the lists of Pythons, or a package's lists in `parametrize`.
+
+    Raises DeclarationError for a text that is not Python.
     """
     source = PythonSource(text)
     changes: list[TextChange] = []
@@ -269,8 +271,10 @@ def rewritten_noxfile(text: str, move: Move) -> Rewritten | Unsatisfiable:
 
 
 def rewritten_setup_py(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a setup.py after a move: literals of `python_requires`, `install_requires` and
-    `extras_require`, and the classifiers. Raises DeclarationError for a text that is not Python.
+    """Return a setup.py after a move.
+
+    Rewrites literals of `python_requires`, `install_requires` and `extras_require`, and the
+    classifiers. Raises DeclarationError for a text that is not Python.
     """
     source = PythonSource(text)
     calls = (call for call in source.calls if _called(call) == "setup")
@@ -437,7 +441,7 @@ def _named(start: int, known: re.Match[str], is_pypy: bool = False) -> ListedVer
 
 
 def _mapped(match: re.Match[str], move: Move) -> Iterator[TextChange]:
-    # The lines of tox-gh and tox-gh-actions whose Python goes, and one for a Python that is added,
+    # The lines of tox-gh and tox-gh-actions whose Python is removed, and one for an added Python,
     # like that of the newest.
     if move.before is None or move.floor < move.before:
         return
@@ -453,18 +457,20 @@ def _mapped(match: re.Match[str], move: Move) -> Iterator[TextChange]:
 
 
 # The matrices of a CI in YAML: keys such as `python-version`, as a list in either style, or as one
-# version. A parser says where each value stands.
+# version. A parser finds the position of each value.
 
 _PYTHON_KEY = re.compile(r"(?i)(?:python|py)(?:[-_]?versions?)?")
-# An entry of a matrix is about more than its Python, such as a tox environment.
+# An entry of a matrix has more than its Python, such as a tox environment.
 _ENTRIES = ("exclude", "include")
 _IN_ENTRY = "it stands in an entry of `exclude` or `include`; change the entry by hand"
 _LAST_PYPY = "the list's only PyPy was removed with it; add a newer one if PyPy is supported"
 
 
 def rewritten_workflow(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a workflow after a move: lists of Pythons, or of the package's versions under its own
-    name. Raises DeclarationError for a text that is not YAML.
+    """Return a workflow after a move: lists of Pythons, or of the package's versions under its
+    name.
+
+    Raises DeclarationError for a text that is not YAML.
     """
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -512,7 +518,7 @@ def _yaml_values(
             if move.package is None:
                 is_about = bool(_PYTHON_KEY.fullmatch(name))
             else:
-                # Outside of a matrix a package's variable may as well hold a tag or a branch.
+                # Outside of a matrix a package's variable may hold a tag or a branch.
                 own = re.sub(r"[-_]?versions?$", "", name, flags=re.I)
                 is_about = bool(own) and "matrix" in keys and _is_same(own, move.package)
             if is_about:
@@ -528,10 +534,10 @@ def _yaml_item(text: str, node: yaml.ScalarNode, move: Move) -> ListedVersion | 
     return _quoted(start, end, text[start:end].strip("'\""), node.style or '"', move)
 
 
-# Badges of a README that say from which version on a project works: static ones of shields.io, and
-# the words beside them (https://shields.io/badges/static-badge).
+# Badges of a README with the lowest version of a project: static ones of shields.io, and the words
+# beside them (https://shields.io/badges/static-badge).
 
-# In a path of shields.io a dash of the text is written twice, a blank as _ or %20.
+# In a path of shields.io a dash of the text is doubled, a blank is _ or %20.
 _BADGE = re.compile(
     r"img\.shields\.io/badge/(?P<label>(?:[^-/\s)\"]|--)+)-"
     r"(?P<message>(?P<head>(?:%3E%3D|>=|%E2%89%A5|≥|from|_|%20)*)"

@@ -1,6 +1,4 @@
-"""The floors of a TOML text, with tomlkit: a library's pyproject.toml, and a matrix's own
-declaration.
-"""
+"""Rewrites the floors of a TOML text with tomlkit: a library's pyproject.toml, and matrix.toml."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +17,7 @@ from compat.policy.proposal import Proposal
 from compat.rewrite.ranges import Edit, Move, Rewritten, Skipped, Unsatisfiable, moved
 from compat.value import Value
 
-# Where tools are told which Python is the oldest.
+# The settings of tools for the oldest Python.
 _TOOLS = (
     ("tool", "ruff", "target-version"),
     ("tool", "mypy", "python_version"),
@@ -44,8 +42,9 @@ class _Slot(Value, frozen=True):
 
 
 def rewritten_matrix(text: str, axis: str, floor: Version, because: str) -> str:
-    """Return a matrix.toml with another floor of an axis; raise DeclarationError for a text that is
-    not TOML, UsageError for an axis without a floor.
+    """Return a matrix.toml with another floor of an axis.
+
+    Raises DeclarationError for a text that is not TOML, UsageError for an axis without a floor.
     """
     document = parsed_document(text)
     floors = [entry for entry in document.get("floors", ()) if isinstance(entry, dict)]
@@ -69,9 +68,9 @@ def rewritten_matrix(text: str, axis: str, floor: Version, because: str) -> str:
 def rewritten_pyproject(text: str, move: Move) -> Rewritten | Unsatisfiable:
     """Return a library's pyproject.toml after a move.
 
-    Rewrites `requires-python`, `dependencies`, `optional-dependencies` and `dependency-groups` (PEP
-    621, PEP 735), Poetry's tables of these, and the oldest Python as the tools of `_TOOLS` are told
-    it. Raises DeclarationError for a text that is not valid TOML.
+    Rewrites `requires-python`, `dependencies`, `optional-dependencies`, `dependency-groups` (PEP
+    621, PEP 735) and Poetry's tables of these. Also rewrites the settings of `_TOOLS` for the
+    oldest Python. Raises DeclarationError for a text that is not valid TOML.
     """
     document = parsed_document(text)
     if move.package is None:
@@ -102,8 +101,9 @@ def parsed_document(text: str) -> tomlkit.TOMLDocument:
 
 
 def _set(entry: Any, key: str, text: str) -> None:
-    """Set a string in its own quotes, or in plain ones where those cannot hold it. Readers take a
-    carriage return and a newline for a newline (TOML 1.0, String).
+    """Set a string in its own quotes, or in plain ones where those cannot hold it.
+
+    TOML readers treat a carriage return and a newline as a newline (TOML 1.0, String).
     """
     try:
         if "\r" in text:
@@ -156,7 +156,7 @@ def _table(table: Any, *keys: str) -> Any:
 
 
 class _PoetrySlot(_Slot, frozen=True):
-    """A constraint of Poetry, which reads as a requirement of this name."""
+    """A constraint of Poetry, parsed as a requirement of this name."""
 
     name: str = ""
 
@@ -198,9 +198,7 @@ def _poetry(document: Any, move: Move) -> Iterator[_PoetrySlot | Skipped]:
 
 
 def matrix_after(text: str, proposal: Proposal, because: str) -> str:
-    """Return a matrix.toml after a proposal, as `rewritten_matrix` does; `because` is the new
-    reason.
-    """
+    """Return a matrix.toml after a proposal, as `rewritten_matrix`; `because` is the new reason."""
     name, version = proposal.axis, proposal.proposed
     if proposal.kind != "extend":
         return rewritten_matrix(text, name, version, because)
@@ -223,7 +221,7 @@ def matrix_after(text: str, proposal: Proposal, because: str) -> str:
 
 
 def rule_text(rule: Rule, evidence: str = "") -> str:
-    """Return a rule as an entry `[[rules]]`, ready to stand at the end of a matrix.toml."""
+    """Return a rule as an entry `[[rules]]`, to append to a matrix.toml."""
     table = tomlkit.table()
     table["name"] = rule.name
     table["effect"] = rule.effect

@@ -1,3 +1,1 @@
-"""What happened. In comes a lock; a cell is installed and its suite run; out goes Evidence, and its
-Outcome.
-"""
+"""Runs cells: takes a lock, installs it, runs the suite, and returns Evidence and its Outcome."""

@@ -1,8 +1,7 @@
-"""Builds a source distribution into a wheel, isolated: it writes one folder, which is thrown away
-but for the wheel.
+"""Builds a source distribution into a wheel, isolated, in a folder that is removed afterwards.
 
-A build runs other people's code. It gets the room of a cell's step, the network for its tools, and
-a package cache of its own: what it writes there no other build, install or cell ever reads.
+A build runs other people's code. It gets the isolation of a cell's step, the network for its tools,
+and its own package cache, which no other build, install or cell reads.
 """
 
 import datetime
@@ -37,10 +36,9 @@ _DEPTH = 12  # folders of uv's cache above a built wheel: 6 in uv 0.13
 
 
 class Workshop(Value, frozen=True):
-    """What a build gets: an interpreter, an isolation level, the index, variables, limits, and what
-    it may see.
+    """What a build gets: interpreter, isolation level, index, variables, limits, readable folders.
 
-    On the `shelf` built wheels are kept.
+    Built wheels are cached on the `shelf`.
     """
 
     python: str
@@ -53,7 +51,7 @@ class Workshop(Value, frozen=True):
 
 
 class Order(Value, frozen=True):
-    """For a Python, with the tools of a date (None: today's)."""
+    """A build for a Python, with the tools of a date (None: today's)."""
 
     pin: Pin
     python: Version
@@ -75,7 +73,7 @@ def build(
     (place / "source.txt").write_text(f"{encode_pin(pin)}\n", encoding="utf-8")
     dates = []
     if order.as_of is not None:
-        # The tools are of that date; the pin itself is exact and hashed, whatever its date.
+        # The tools are of that date; the pin itself is exact and hashed.
         dates.append(f"--exclude-newer={moment_text(order.as_of)}")
         dates.append(f"--exclude-newer-package={pin.name}=false")
     command = [
@@ -105,7 +103,7 @@ def build_all(
     note: Callable[[Ended], None],
     cancel: threading.Event,
 ) -> list[Path]:
-    """Return the wheels of the orders, each kept from before or built, up to the first failure."""
+    """Return the wheels of the orders, each cached or built, up to the first failure."""
     wheels: list[Path] = []
     for order in orders:
         wheel = next(iter(sorted(Path(shop.shelf, order.key).glob("*.whl"))), None)
@@ -124,7 +122,7 @@ def build_all(
 
 
 def _built_wheel(place: Path, pin: Pin) -> Path:
-    """The folder is hostile: links are not followed, nor great depths."""
+    """The folder is hostile: links are not followed, and depth is limited."""
     for folder, folders, names in os.walk(place / "cache"):
         if len(Path(folder).relative_to(place).parts) >= _DEPTH:
             folders.clear()
@@ -136,10 +134,10 @@ def _built_wheel(place: Path, pin: Pin) -> Path:
 
 
 def _on_shelf(shop: Workshop, order: Order, wheel: Path) -> Path:
-    """Where the built wheel is, once it is kept for equal orders if that is safe and sound.
+    """The cached wheel of equal orders, if caching is safe.
 
-    Only at L3 can no suite write the shelf, and without a date the tools of tomorrow may build
-    something else.
+    Only at L3 can no suite write to the shelf. Without a date, tomorrow's tools may build something
+    else.
     """
     if shop.level != "L3" or order.as_of is None:
         return wheel
@@ -155,7 +153,7 @@ def _on_shelf(shop: Workshop, order: Order, wheel: Path) -> Path:
 
 
 class Builder:
-    """What a locker asks for a named release: what its source distribution requires."""
+    """Reports to a locker what the source distribution of a release requires."""
 
     def __init__(self, shop_of: Callable[[Version], Workshop]) -> None:
         self._shop_of = shop_of

@@ -1,11 +1,9 @@
-"""A store of bytecode by the content of its source, so that a fresh cell does not compile what
-another has compiled.
+"""Caches bytecode by the digest of its source, so that a fresh cell need not compile it again.
 
-A cell's code must not be able to put a lie into it. So nothing that a cell wrote is ever taken:
-`harvest` is told which modules were imported, and compiles their sources itself. And nothing of the
-store is ever shared: `lend` copies, as a cell could write through a hard link. Both look at the
-source itself; a RECORD, which is hostile text, only says where to look. The RECORDs are those that
-were read before any code of the cell ran.
+A cell's code must not be able to poison the cache. `harvest` takes nothing that a cell wrote: it
+compiles the sources of the imported modules itself. `lend` copies, because a cell could write
+through a hard link. Both hash the source itself. A RECORD is hostile text and only says where to
+look; it was read before any code of the cell ran.
 """
 
 import base64
@@ -24,8 +22,7 @@ from compat.run.supervise import run_limited
 from compat.value import Value
 
 _HASH_BYTES = 32
-# A large library has 4,000 modules; they take 20 s. A source that needs more of anything was
-# written for that.
+# A large library has 4,000 modules, which take 20 s. Only hostile sources need more.
 _COMPILING = Limits(
     wall_seconds=300, silence_seconds=60, memory_mb=2000, processes=4, output_mb=1, disk_mb=1000
 )
@@ -44,9 +41,9 @@ class Source(Value, frozen=True):
 
 
 class BytecodeStore:
-    """The part of the store for one interpreter.
+    """The part of the cache for one interpreter.
 
-    Two patch versions share a tag and a magic number; two pre-releases share the tag only.
+    Two patch versions share a tag and a magic number; two pre-releases share only the tag.
     """
 
     def __init__(self, store: Path, tag: str, magic: bytes) -> None:
@@ -55,8 +52,8 @@ class BytecodeStore:
         self.magic = magic
 
     def lend(self, site_packages: Path, distributions: Iterable[Distribution]) -> int:
-        """To be called before any code of the cell has run. What is already there stays, and what
-        cannot be read or written is left.
+        """Call before any code of the cell has run. Existing files stay; unreadable or unwritable
+        ones are skipped.
         """
         known = _known(self.place)
         folders = _Folders(site_packages)
@@ -73,8 +70,8 @@ class BytecodeStore:
         used: Collection[str],
         python: Path,
     ) -> int:
-        """To be called when nothing of the cell is alive. `python` has this tag and magic, and no
-        cell can write to it, so it is not the one in the cell's own folder.
+        """Call when no process of the cell is alive. `python` has this tag and magic. No cell can
+        write to it, so it is not the one in the cell's own folder.
         """
         known = _known(self.place)
         folders = _Folders(site_packages)
@@ -131,7 +128,7 @@ def source_of_row(path: str, digest: str) -> Source | None:
 
 
 class _Folders:
-    """One that is reached through a link is not ours to use."""
+    """A folder that is reached through a link is not ours to use."""
 
     def __init__(self, site_packages: Path) -> None:
         self.site = os.path.realpath(site_packages)
@@ -152,9 +149,7 @@ class _Folders:
 
 
 def _lent(site_packages: Path, source: Source, tag: str, place: Path) -> bool:
-    """Copy one file out of the store, if the source is what the RECORD says; a torn one leaves the
-    store instead.
-    """
+    """Copy one file from the cache, if the source matches its RECORD; remove a torn one."""
     target = os.path.join(site_packages, source.folder, "__pycache__", f"{source.stem}.{tag}.pyc")
     try:
         content = compiling.source_of(os.path.join(site_packages, source.path))

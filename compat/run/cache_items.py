@@ -1,10 +1,9 @@
-"""What compat's cache holds that can be fetched or made again: how much it takes, when it was last
-used, and its removal.
+"""What compat's cache holds and can recompute or download again: size, last use and removal.
 
-Cells are hard links to uv's files, and a new link changes the time of a file's status; where cells
-are copies, reading them changes the time of access, at most once a day (relatime). Of uv's cache a
-wheel is forgotten by the pointers that name it, which is what a wheel that was never fetched looks
-like, and `uv cache prune`, which waits for others, removes what no pointer names.
+Cells are hard links to uv's files, and a new link changes a file's ctime. Where cells are copies,
+reading changes atime, at most once a day (relatime). To remove a wheel from uv's cache, its
+pointers are removed; then `uv cache prune`, which waits for other processes, removes what no
+pointer names.
 """
 
 import os
@@ -24,16 +23,16 @@ CacheKind = Literal[
     "packages", "bytecode", "evidence", "cells", "builds", "suites", "runners", "seals"
 ]
 CACHE_KINDS: tuple[CacheKind, ...] = get_args(CacheKind)
-# What was used so recently may be in use.
+# Items used this recently may be in use.
 IN_USE_SECONDS = 3600.0
 # uv waits for other processes that use its cache; a large install takes minutes.
 _UV_SECONDS = 600
-# How the files end that uv has about one wheel; a link to its folder bears the wheel's name alone.
+# Suffixes of uv's files about one wheel; the link to its folder has the wheel's bare name.
 _ABOUT_A_WHEEL = (".http", ".rev", ".msgpack", ".lock")
 
 
 class CacheItem(Value, frozen=True, kw_only=True):
-    """Removed as one: its bytes on disk, and when it was last used, in seconds since 1970."""
+    """One unit of removal: its bytes on disk, and its last use in seconds since 1970."""
 
     kind: CacheKind
     name: str
@@ -42,9 +41,9 @@ class CacheItem(Value, frozen=True, kw_only=True):
 
 
 def cache_items(cache: Path) -> Iterator[CacheItem]:
-    """Yield what the cache folder holds, of each isolation level and from before there were folders
-    by level; cells are those that were kept for people to look at. Of packages each wheel is an
-    item.
+    """Yield the items of each isolation level, and of the layout before folders by level.
+
+    Cells appear only if they were stored with `--keep`. Each wheel is an item.
     """
     folders = _level_folders(cache)
     for folder in folders:
@@ -54,7 +53,7 @@ def cache_items(cache: Path) -> Iterator[CacheItem]:
         ("evidence", "evidence/*/*/*"),
         ("cells", "sandbox/cells/kept-*"),
         ("builds", "builds/*"),
-        ("builds", "sandbox/builds/*"),  # where no step writes it now
+        ("builds", "sandbox/builds/*"),  # no step writes here now
         ("suites", "suites/*"),
         ("runners", "runners/*"),
         ("seals", "seals/*"),
@@ -72,8 +71,8 @@ def _level_folders(cache: Path) -> list[Path]:
 def unused_items(
     items: Iterable[CacheItem], now: float, *, seconds: float, most: int | None = None
 ) -> tuple[CacheItem, ...]:
-    """Return what was not used for so many seconds; of the rest the least recently used, until all
-    that is left takes no more than `most` bytes.
+    """Return the items unused for this many seconds, then the least recently used of the rest until
+    at most `most` bytes remain.
     """
     oldest_first = sorted(items, key=lambda item: item.used)
     idle = [item for item in oldest_first if now - item.used > IN_USE_SECONDS]
@@ -110,7 +109,7 @@ def remove_items(items: Sequence[CacheItem], cache: Path, variables: Mapping[str
 
 
 def forget_wheels(uv_cache: Path, pins: Iterable[Pin]) -> None:
-    """Make uv fetch the wheels of these pins again, but leave the locks of installs that run."""
+    """Make uv download the wheels of these pins again; locks of running installs stay."""
     wanted = {(pin.name, str(pin.version)) for pin in pins}
     for wheel, pointers in _pointers(uv_cache).items() if wanted else ():
         if (wheel.parent.name, wheel.name.partition("-")[0]) in wanted:
@@ -120,7 +119,7 @@ def forget_wheels(uv_cache: Path, pins: Iterable[Pin]) -> None:
 
 
 def _pointers(uv_cache: Path) -> dict[Path, list[Path]]:
-    """What uv's cache has about each wheel; a package may stand in one of several indexes."""
+    """uv's cache entries for each wheel; a package may appear under several indexes."""
     pointers: dict[Path, list[Path]] = {}
     for root, links, names in os.walk(uv_cache):
         if not root.startswith(os.fspath(uv_cache / "wheels-v")):

@@ -32,8 +32,8 @@ _FILES = {
 def canary(folder: Path, python: Version, platform: str = "") -> Job:
     """Write the canary's wheel into `folder`, and return the job that installs and imports it.
 
-    Workers do this at the same moment: whoever reads the wheel finds all of it, and always the
-    same.
+    Workers do this concurrently, so the wheel is written atomically and has the same bytes each
+    time.
     """
     wheel = _wheel()
     files.write(folder / _WHEEL, wheel)
@@ -56,7 +56,7 @@ def _wheel() -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         record = []
-        # A ZipInfo without a time has the same one each time, so equal wheels are equal bytes.
+        # A ZipInfo without a time has a fixed one, so equal wheels have equal bytes.
         for name, text in _FILES.items():
             archive.writestr(zipfile.ZipInfo(name), text)
             digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=")

@@ -50,9 +50,9 @@ from compat.run.suitefiles import (
     suite_tests,
 )
 
-# What a step finds in its cell and must leave as it is; at L3 it is mounted read-only.
+# What a step must not change in its cell; mounted read-only at L3.
 _KEPT = ("venv", "plugin", "suite")
-# Two have names of their own: the suite and the subject may have a module `plugin`.
+# Two are renamed: the suite and the subject may have a module `plugin`.
 _IN_CELL = (
     ("probe.py", "probe.py"),
     ("launch.py", "launch.py"),
@@ -83,7 +83,7 @@ class CellRun:
         name = python_name(job.lock.inputs.python, job.lock.inputs.platform)
         site = f"venv/lib/{name if name.startswith('pypy') else f'python{name}'}/site-packages"
         self.environment = Environment(self.cell, site)
-        # The packages that only the suite and pytest need; the import step does not see them.
+        # Packages that only the suite and pytest need; hidden from the import step.
         self.runner: Environment | None = None
 
     @property
@@ -123,7 +123,8 @@ class CellRun:
             return evidence
         finally:
             if not self.bench.keep:
-                # What is left goes with the process's folder; the evidence is complete without it.
+                # The rest is removed with the process's folder; the evidence is complete without
+                # it.
                 with contextlib.suppress(OSError):
                     remove_tree(self.cell)
 
@@ -142,7 +143,7 @@ class CellRun:
         if not installation.install():
             return msgspec.structs.replace(facts, damaged=installation.damaged)
         self.runner = installation.runner
-        # Only for a project's own tests does pytest look for plugins.
+        # pytest looks for plugins only for a project's own tests.
         loading = self._environments if self.job.suite.tests else ()
         facts = msgspec.structs.replace(
             facts,
@@ -213,7 +214,7 @@ class CellRun:
         return bool(self.job.suite.tests) and self.job.tier == "full"
 
     def _asked(self, facts: Evidence) -> tuple[frozenset[str], frozenset[str]]:
-        """Read from the suite's own files: what the cell says of itself is not believed."""
+        """Read from the suite's own files: the cell's reports are not trusted."""
         if self.job.tier == "full":
             folder = Path(self.job.suite_folder)
             tests = suite_tests(folder, self.job.suite.tests)
@@ -249,7 +250,7 @@ class CellRun:
             self.runner.settle("venv")
 
     def _undeclared(self, raised: Raised | None) -> tuple[str, ...]:
-        """Name the package that the import missed and that the tests alone would have brought."""
+        """Name the undeclared package that the import missed and only the tests install."""
         lost = "" if raised is None else missing_module(raised).partition(".")[0]
         beside = self.runner.distributions if self.runner is not None and lost else ()
         package = bringing(beside, lost)
@@ -259,7 +260,7 @@ class CellRun:
         return (f"only the tests bring {package}: neither {subject} nor what it needs requires it",)
 
     def _scripts(self) -> Path:
-        """Make what the packages of pytest bring as commands start with this cell's interpreter."""
+        """Rewrite the scripts of pytest's packages to start with this cell's interpreter."""
         folder = self.cell / "plugin" / "bin"
         folder.mkdir()
         place = None if self.runner is None else self.runner.cell / "venv" / "bin"
@@ -278,7 +279,7 @@ class CellRun:
         return changed if self.runner is None else (*changed, *self.runner.changed("venv"))
 
     def _learn(self, report: str) -> bool:
-        """Nothing of the cell is alive now."""
+        """No process of the cell is alive now."""
         if self.cancel.is_set():
             return False
         used = read_modules(self.cell, f"home/{report}.modules")
@@ -306,7 +307,7 @@ class CellRun:
         return read_probe(self.cell, "home/import.json")
 
     def _suite(self) -> SuiteReport:
-        # The packages of the suite and of pytest stand behind those of the library.
+        # The packages of the suite and of pytest come after those of the library on the path.
         if self.runner is not None:
             self.environment.join(self.runner)
             self.steps.readable = (self.runner.cell,)
@@ -348,8 +349,8 @@ class CellRun:
             "HOME": str(home),
             "TMPDIR": str(home / "tmp"),
             "LANG": "C.UTF-8",
-            # What the interpreter would leave beside the sources is nothing that a later step
-            # should trust.
+            # The interpreter would write bytecode beside the sources, which later steps must not
+            # trust.
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONFAULTHANDLER": "1",
             "PYTHONHASHSEED": "0",

@@ -1,4 +1,4 @@
-"""A checkout: a copy of its source as git has it, and the wheels that are built of it."""
+"""Checkouts: a copy of a project's source as git has it, and the wheels built from it."""
 
 import ast
 import hashlib
@@ -40,10 +40,10 @@ _ARCHIVES = (".tar.gz", ".zip")
 
 
 class SourceCopy(Value, frozen=True, kw_only=True):
-    """The copy of a source: the folder or file to build, and what git says of it.
+    """The copy of a source: the folder or file to build, and its git state.
 
-    `commit` is empty outside of git; `is_changed` says that the files differ from it. `readable`
-    are folders that git needs beside the copy, as it borrows the history.
+    `commit` is empty outside of git; `is_changed` means uncommitted changes. `readable` are folders
+    that git needs beside the copy, because it borrows the history.
     """
 
     path: Path
@@ -53,10 +53,11 @@ class SourceCopy(Value, frozen=True, kw_only=True):
 
 
 def copied_source(source: str, place: Path, environ: Mapping[str, str]) -> SourceCopy:
-    """Copy a source into a folder that does not exist yet: a project's folder, a wheel, a source
-    distribution, or `git+https://HOST/REPOSITORY@REVISION#subdirectory=FOLDER`.
+    """Copy a source into a new folder.
 
-    Raises UsageError for what is none of these, ToolFailed where git cannot fetch it.
+    A source is a project's folder, a wheel, a source distribution, or
+    `git+https://HOST/REPOSITORY@REVISION#subdirectory=FOLDER`. Raises UsageError for anything else,
+    and ToolFailed where git cannot fetch it.
     """
     if source.startswith("git+"):
         return _cloned(source, place, environ)
@@ -91,15 +92,15 @@ def _in_git(folder: Path, place: Path, environ: Mapping[str, str]) -> SourceCopy
     commit = _answer(folder, environ, "rev-parse", "--verify", "--quiet", "HEAD")
     readable: tuple[Path, ...] = ()
     if commit:
-        # A shared clone borrows the objects: it takes no time, and cannot write to them. What
-        # stands in the repository's settings (tokens, commands) stays there.
+        # A shared clone borrows the objects: it is fast and cannot write to them. The repository's
+        # settings (tokens, commands) are not copied.
         _git(top, environ, "clone", "--quiet", "--shared", "--no-checkout", "--", top, place)
-        # Version tools compare the files with the index.
+        # Version tools compare the files with git's index.
         _git(place, environ, "read-tree", "HEAD")
         common = _answer(top, environ, "rev-parse", "--git-common-dir")
         readable = ((top / common).resolve() / "objects",)
     _copy_files(top, place, environ)
-    # What compat itself writes there is no change of the project.
+    # Files that compat itself writes there do not count as changes of the project.
     own = ":(top,exclude)matrices"
     is_changed = bool(_answer(folder, environ, "status", "--porcelain", "--", ".", own))
     inside = folder.relative_to(top.resolve())
@@ -151,10 +152,10 @@ def _answer(folder: Path, environ: Mapping[str, str], *words: str) -> str:
 def newer_tests(
     repository: Path, name: str, version: Version, contents: Mapping[str, bytes]
 ) -> tuple[str, ...]:
-    """Return the tests, and the files of tests, that the tag of a release does not have as they are
-    now: what they ask may be newer than the release. `contents` are the files by their path.
+    """Return the tests and test files that a release's tag lacks or has with other content.
 
-    Nothing is known, so none is returned, where git has no such tag, or none of them is as it was.
+    They may be newer than the release. `contents` are the files by their path. Returns none where
+    git has no such tag, or where no file is unchanged.
     """
     tag = next(
         (
@@ -183,8 +184,9 @@ def newer_tests(
 
 
 def changed_tests(path: str, now: str, then: str | None) -> list[str]:
-    """Return the ids of the tests of a file that were not the same; the file itself where it was
-    not there, or where something besides its tests differs.
+    """Return the ids of the changed tests of a file.
+
+    Returns the file itself where it is new, or where something besides its tests changed.
     """
     try:
         before, after = _parts(then or ""), _parts(now)
@@ -196,7 +198,7 @@ def changed_tests(path: str, now: str, then: str | None) -> list[str]:
 
 
 def _parts(text: str) -> dict[str, str]:
-    """Of each test by its id, and under no name all other code."""
+    """Source of each test by its id; all other code is under the empty name."""
     parts = {"": ""}
     for node in ast.parse(text).body:
         tests, above = [node], ""
@@ -215,7 +217,7 @@ def _test_name(node: ast.stmt) -> str:
 
 
 def _is_tag_of(tag: str, name: str, version: Version) -> bool:
-    """Whether a tag is that of a release: `v1.0`, `1.0`, `name-1.0`, `release-1.0`."""
+    """Whether a tag belongs to a release: `v1.0`, `1.0`, `name-1.0`, `release-1.0`."""
     match = re.fullmatch(r"(?P<what>[A-Za-z][\w.-]*?)?[-_/@]?[vV]?(?P<version>\d[\w.+-]*)", tag)
     what = canonicalize_name(match["what"] or "") if match else ""
     if match is None or what not in ("", "v", "release", "rel", canonicalize_name(name)):
@@ -237,7 +239,7 @@ def _git(folder: Path, environ: Mapping[str, str], *words: str | Path) -> None:
 def _run(
     folder: Path, environ: Mapping[str, str], *words: str
 ) -> "subprocess.CompletedProcess[str]":
-    # Where it would ask for a password there is nobody to answer.
+    # Nobody can answer a password prompt.
     own = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
     own |= {"GIT_ALLOW_PROTOCOL": "http:https:ssh:file"}
     try:
@@ -252,12 +254,12 @@ def _run(
         raise ToolFailed.of("git cannot be started", hint="install git") from error
 
 
-_MOST_BYTES = 2**30  # PyPI takes files of at most 100 MB, on request of at most 1 GB
+_MOST_BYTES = 2**30  # PyPI accepts files of at most 100 MB, and up to 1 GB on request
 _DIGITS = 12
 
 
 class CheckoutWheel(Value, frozen=True, kw_only=True):
-    """A wheel of this machine: what it is, by its name and content, and what it asks for."""
+    """A locally built wheel: name, digest and requirements."""
 
     name: str
     path: str
@@ -268,11 +270,10 @@ class CheckoutWheel(Value, frozen=True, kw_only=True):
 
 
 class BuiltCheckout(Value, frozen=True, kw_only=True):
-    """A project's source that stands in for a release, and its wheels, the first of which decides
-    its version.
+    """A project's source that replaces a release, with its wheels; the first decides its version.
 
-    `source` is what the user named. `commit` is empty outside of git; `is_changed` says that the
-    files differ from it. `folder` is the copy that was built; empty for a wheel.
+    `source` is what the user named. `commit` is empty outside of git; `is_changed` means
+    uncommitted changes. `folder` is the copy that was built; empty for a wheel.
     """
 
     source: str
@@ -287,8 +288,8 @@ class BuiltCheckout(Value, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What its records are kept under: its commit; where the files differ from that, or there
-        is none, the digest of its first wheel as well.
+        """The name of its records: its commit. With uncommitted changes or no commit, the digest of
+        its first wheel is added.
         """
         digest = self.wheels[0].sha256[:_DIGITS]
         if not self.commit:
@@ -305,9 +306,10 @@ class BuiltCheckout(Value, frozen=True, kw_only=True):
 
 
 class CheckoutOrder(Value, frozen=True, kw_only=True):
-    """What is to be built: a source, as `copied_source` takes it; the package that it must be,
-    empty for any; and the Pythons and the platform that its wheels are for, the Python to begin
-    with first.
+    """What to build: a source, as `copied_source` takes it.
+
+    `package` is the expected name, empty for any. The wheels are built for the Pythons and the
+    platform, the first Python first.
     """
 
     source: str
@@ -325,8 +327,8 @@ def built_checkout(
     """Build the wheels of a source in a new folder, and return where they are.
 
     `environ` is what git may see of the caller's environment; the build sees what `shop_of` gives a
-    Python. Raises BuildFailed where the project makes no wheel, UsageError where it is another
-    package or no source at all, ToolFailed and IndexUnreachable for trouble that is not its own.
+    Python. Raises BuildFailed where the build fails, UsageError for another package or no source,
+    ToolFailed and IndexUnreachable for trouble outside the project.
     """
     copy = copied_source(order.source, place / "source", environ)
     wheels: list[CheckoutWheel] = []
@@ -367,7 +369,7 @@ def _built(copy: SourceCopy, place: Path, shop: Workshop, order: CheckoutOrder) 
     ended = run_limited(command, room, shop.limits, level=shop.level)
     if ended.by != "exit" or ended.exit_code != 0:
         raise _failure(ended, log.read_text(encoding="utf-8", errors="replace"), order)
-    # The folder is hostile: a link is no wheel.
+    # The folder is hostile: links are not accepted as wheels.
     wheels = [
         path for path in (place / "wheels").glob("*.whl") if stat.S_ISREG(path.lstat().st_mode)
     ]
@@ -382,7 +384,7 @@ def _failure(
     source = without_credentials(order.source)
     if ended.by != "exit":
         return ToolFailed.of(f"the build ended by {ended.by}", path=source)
-    # uv draws a tree beside its words.
+    # uv draws a tree beside its messages.
     drawn = " \u2502\u251c\u2500\u25b6\u2570\u00d7"
     printed = [line.strip(drawn) for line in log.splitlines() if line.strip()]
     own = error_before_failure(log) or own_error(log)

@@ -1,5 +1,5 @@
-"""Evidence -> Outcome. The one place that judges a run; it can judge old evidence again. The fault
-may be the suite's own, with its remedy: never the library's.
+"""Classifies Evidence as an Outcome. This is the only module that judges a run, and it can judge
+stored evidence again. A suite's own fault is reported with its remedy, never as the library's.
 """
 
 import re
@@ -13,14 +13,14 @@ from compat.run.evidence import Evidence, Installed, Raised, Step, StepName
 from compat.run.outcome import PLACED, Cause, Failed, Outcome, Passed, Stage
 from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, match_signature
 
-# pytest ends with it when its options or its file of settings cannot be taken:
+# pytest exits with this code when its options or settings are invalid:
 # https://docs.pytest.org/en/stable/reference/exit-codes.html
 _USAGE_ERROR = 4
 _OF_FILES = ("Failed", "UsageError", "CollectError", "FileNotFoundError")
 _NO_MODULE = re.compile(r"No module named '([^']+)'")
-# The environment is mounted read-only at L3, errno 30 is EROFS.
+# The environment is mounted read-only at L3; errno 30 is EROFS.
 _READ_ONLY = re.compile(r"\[Errno 30\] .*'[^']*/site-packages/(?P<folder>[^']+)/[^'/]+'$")
-# Where pytest resolves the warnings that settings name, and what it raises for one of no module.
+# Where pytest resolves the warnings in settings, and what it raises for an unknown module.
 _IN_FILTERS = "in _resolve_warning_category"
 _NO_SUCH_MODULE = re.compile(r"^ModuleNotFoundError: No module named '([^'.]+)'$", re.MULTILINE)
 _LOST = re.compile(r"add what brings the modules? (?P<names>.+) to suite\.requirements")
@@ -28,9 +28,7 @@ _REFUSED = re.compile(r"(?:error|ERROR): (?!usage:)(?:\S*/)?(?P<why>[^\n]{1,200}
 
 
 def misspelt_module(evidence: Evidence) -> Failed | None:
-    """Return the fault of a `suite.module` that the subject's distribution does not have, though it
-    has others.
-    """
+    """Return the fault of a `suite.module` that the subject lacks, though it has others."""
     raised, name = evidence.imported, evidence.module.partition(".")[0]
     missing = "" if raised is None or raised.where else missing_module(raised)
     if not name or missing.partition(".")[0] != name:
@@ -70,8 +68,8 @@ def refused_options(evidence: Evidence) -> Failed | None:
 
 
 def lost_in_settings(evidence: Evidence) -> Failed | None:
-    """Return the fault of settings of pytest that name a warning of a module which nothing here
-    brings, so that pytest ends before a session begins.
+    """Return the fault of pytest settings that name a warning of a module that is not installed;
+    pytest then ends before a session begins.
     """
     log = _suite_log(evidence)
     lost = _NO_SUCH_MODULE.search(log) if _IN_FILTERS in log else None
@@ -82,16 +80,15 @@ def lost_in_settings(evidence: Evidence) -> Failed | None:
 
 
 def own_fault(stage: Stage, evidence: Evidence, raised: Raised) -> Failed | None:
-    """Return the fault of the suite's own code: it does not parse, or imports what nothing here
-    brings.
+    """Return the fault of the suite's own code: a syntax error, or an import that nothing provides.
 
-    A module of the subject, of a coordinate or of anything installed is the library's: this version
-    lacks it.
+    A missing module of the subject, a coordinate or an installed package is the library's fault:
+    this version lacks it.
     """
     if not raised.of_suite:
         return None
-    # What pytest itself says of a file that it collects, such as of a mark that nothing registers,
-    # and what the file says itself, or does not find beside itself.
+    # pytest's own errors for a file that it collects, such as an unregistered mark, and errors that
+    # the file raises itself.
     if (raised.is_own or raised.type in _OF_FILES) and (stage == "collect" or raised.file):
         return _fault(stage, f"mend the tests: {raised.message}", raised.where)
     if raised.type in ("SyntaxError", "IndentationError", "TabError"):
@@ -120,8 +117,8 @@ def modules_words(names: Iterable[str]) -> str:
 
 
 def internal_error(evidence: Evidence) -> Failed | None:
-    """Return the fault of tests in which pytest itself ends, unless code of the subject raised it:
-    a plain run ends there, too.
+    """Return the fault of tests that crash pytest itself, unless code of the subject raised it: a
+    plain run crashes there, too.
     """
     raised = evidence.internal_error
     if raised is None or raised.where.partition("/")[0] in evidence.modules:
@@ -178,10 +175,9 @@ _OUR_PLUGIN = re.compile(
 
 
 def classify(evidence: Evidence) -> Outcome:
-    """Return what the run came to: the first thing that went wrong, in the order of the stages;
-    else it passed.
+    """Return the outcome: the first failure in the order of the stages, else a pass.
 
-    A run that was asked for no suite (a canary) passes with its import.
+    A run without a suite (a canary) passes with its import.
     """
     return (
         _install(evidence)
@@ -224,7 +220,7 @@ def _untouched(evidence: Evidence) -> Failed | None:
     if not evidence.modified_files:
         return None
     stage: Stage = "test" if any(step.name == "suite" for step in evidence.steps) else "import"
-    # It decides, however the step ended: the rest rests on it.
+    # This check comes first, whatever the step's exit: the rest depends on it.
     return Failed(
         stage=stage, cause="environment-mismatch", subject=f"wrote to {evidence.modified_files[0]}"
     )
@@ -293,10 +289,10 @@ def _collection(evidence: Evidence) -> Failed | None:
 
 
 def _report(evidence: Evidence) -> Failed | None:
-    """What pytest, its exit code, its events and the suite's files say must agree.
+    """Check that pytest, its exit code, its events and the suite's files agree.
 
-    Code of the cell can write events, or end the process in its own way. Evidence from before 22
-    November 2026 has no exit code of pytest.
+    Code of the cell can write events or exit in its own way. Evidence from before 22 November 2026
+    has no exit code of pytest.
     """
     step = _ended(evidence, "suite", "test")
     if isinstance(step, Failed) or evidence.pytest_exit is None:
@@ -340,7 +336,7 @@ def _raised(stage: Stage, raised: Raised, name: str) -> Failed:
     suite_place, raised = raised.where, raised.origin
     cause, blamed = match_signature(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
     where = raised.where or suite_place
-    # A path that lies below no package is a path of this machine: equal failures have equal places.
+    # A path outside any package belongs to this machine; equal failures need equal places.
     place = where.rpartition("/")[2] if where.startswith("/") else where
     if name:
         return Failed(stage=stage, cause=cause, subject=name, by=blamed, at=place)
@@ -362,14 +358,14 @@ def _death(stage: Stage, step: Step, subject: str) -> Failed:
 
 
 def _killed(stage: Stage, step: Step, subject: str) -> Failed | None:
-    """Be it the machine or the cell itself: nobody can tell which."""
+    """Killed by the machine or by the cell itself: the two cannot be distinguished."""
     if _signal(step) not in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
         return None
     return Failed(stage=stage, cause="killed", subject=subject)
 
 
 def _signal(step: Step) -> int | None:
-    """The signal that ended a process; a shell's exit code of 128 and more tells of one, too."""
+    """The signal that ended a process; a shell's exit code of 128 and more encodes one, too."""
     code, number = step.ended.exit_code, step.ended.signal
     return code - 128 if number is None and code is not None and code > 128 else number
 
@@ -388,8 +384,9 @@ def _difference(
 
 
 def _ended(evidence: Evidence, name: StepName, stage: Stage, subject: str = "") -> Step | Failed:
-    """The step, if it ended by itself; else the failure of one that never began, or that we
-    ended: where it waited for a process that had crashed, by that crash.
+    """The step if it ended by itself, else the failure.
+
+    A step that waited for a crashed process fails with that crash.
     """
     step = next((step for step in evidence.steps if step.name == name), None)
     if step is None:

@@ -1,5 +1,4 @@
-"""Compiles sources into the store of bytecode; a script that the interpreter of a cell runs,
-outside of the cell.
+"""Compiles sources into the bytecode cache. A cell's interpreter runs this script outside the cell.
 
 Old syntax (3.7) and the standard library only. Reads lines of `sha256 path` and runs nothing of
 what it compiles.
@@ -14,13 +13,13 @@ import os
 import stat
 import sys
 
-# PEP 552: a file with this flag is loaded without a look at the source; the source's hash follows.
+# PEP 552: with this flag, bytecode is loaded without checking the source, whose hash follows.
 _UNCHECKED_HASH = (1).to_bytes(4, "little")
 MOST_BYTES = 16 << 20
 
 
 def source_of(path: str) -> bytes:
-    """Raise OSError for anything but a plain file of sensible size, a pipe included."""
+    """Raise OSError for anything but a plain file of sensible size; a pipe is rejected, too."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb", buffering=0) as file:
         status = os.fstat(descriptor)

@@ -1,5 +1,5 @@
-"""What the in-cell code reported, read with suspicion: any program of the cell may have written
-these files, or put links in their place.
+"""Parses the reports of in-cell code as hostile input: any program of the cell may have written
+these files or replaced them with links.
 """
 
 import json
@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from compat.run.evidence import MOST_METRIC, Evidence, Metric, Raised, Trial
 from compat.value import Value
 
-# Any name below a cell's folder can be a link to a file that the cell could not read itself, a FIFO
-# that nobody writes to, or a device without an end.
+# Any name below a cell's folder can be a link to a file that the cell itself could not read, a FIFO
+# without a writer, or an endless device.
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Without O_NONBLOCK the opening of a FIFO waits for its writer, see fifo(7).
+# Without O_NONBLOCK, opening a FIFO blocks until it has a writer, see fifo(7).
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -25,7 +25,7 @@ def open_plain(folder: Path, name: str) -> int:
     """Return a descriptor of the plain file `name`, a path below the folder; raise OSError for
     anything else.
 
-    Each part of the name is opened by itself, so that none of them can be a link.
+    Each part of the path is opened by itself, so that none can be a link.
     """
     *parents, last = name.split("/")
     if "" in (*parents, last) or ".." in (*parents, last):
@@ -45,27 +45,25 @@ def open_plain(folder: Path, name: str) -> int:
 
 
 def read_bytes(folder: Path, name: str, most: int) -> bytes:
-    """Return the first `most` bytes of the file; raise OSError when it is not a plain file below
-    the folder.
-    """
+    """Return the first `most` bytes; raise OSError for all but a plain file below the folder."""
     with open(open_plain(folder, name), "rb") as file:
         return file.read(most)
 
 
-# Where the plugin writes its events, below the cell's folder.
+# The plugin's events file, below the cell's folder.
 EVENTS = "home/events.jsonl"
 LARGEST = 20_000_000
-# So much is read at a look while the suite runs: some 150 events, parsed in less than 10 ms.
+# Bytes read at a look while the suite runs: some 150 events, parsed in less than 10 ms.
 LOOK = 64 * 1024
 _LONGEST = 500
 _MOST_MODULES = 100_000
 _MOST_SECONDS = 1e9
-# All passed, some failed, none collected. Other exit codes mean that pytest itself was stopped.
+# All passed, some failed, none collected. Other exit codes mean that pytest was interrupted.
 _ENDS = (0, 1, 5)
 
 
 class SuiteReport(Value, frozen=True, kw_only=True):
-    """What the plugin streamed: the part of Evidence that comes from the suite."""
+    """The part of Evidence that the plugin streamed."""
 
     collected: int | None = None
     finished: bool = False
@@ -80,19 +78,17 @@ class SuiteReport(Value, frozen=True, kw_only=True):
 
 
 class SuiteProgress(Value, frozen=True):
-    """The number of the test that runs, from 1, and of those collected; None where the cell's
-    numbers contradict each other.
-    """
+    """The running test's number, from 1, and the number collected; None if inconsistent."""
 
     running: int
     collected: int | None
 
 
 class SuiteWatch:
-    """How far the suite of a running cell is, by its growing events; for display only.
+    """The progress of a running cell's suite, read from its events; for display only.
 
-    Each look reads what is new since the last one, and no more than LOOK bytes. A cell that lies
-    makes its own numbers wrong and nothing else: no verdict comes from here.
+    Each look reads what is new since the last one, at most LOOK bytes. No verdict depends on it, so
+    a lying cell only falsifies its own numbers.
     """
 
     def __init__(self, cell: Path) -> None:
@@ -108,7 +104,7 @@ class SuiteWatch:
         return len(self._rest)
 
     def look(self) -> SuiteProgress | None:
-        """None as long as the collection is not over."""
+        """None until the collection is over."""
         *lines, rest = (self._rest + self._read()).split(b"\n")
         if self._is_overlong and lines:
             del lines[0]
@@ -153,7 +149,7 @@ def read_probe(cell: Path, name: str) -> tuple[float | None, Raised | None]:
 
 
 def read_modules(cell: Path, name: str) -> frozenset[str]:
-    """Whether these files below site-packages exist is not known."""
+    """Whether these files below site-packages exist is not checked."""
     try:
         names = json.loads(_text(cell, name))
     except (ValueError, RecursionError):
@@ -163,12 +159,11 @@ def read_modules(cell: Path, name: str) -> frozenset[str]:
 
 
 def read_report(events: bytes) -> SuiteReport:
-    """Return what the events tell, and the first thing about them that no sound run of pytest can
-    come to.
+    """Return the events' content, and the first thing that no sound run of pytest can report.
 
-    The plugin alone writes them, in one order: faults of the collection, `collected`, then for each
-    test `start`, its metrics and `end`, then `finish`, after which nothing comes. Only the last
-    line of a process that died can be torn.
+    Only the plugin writes events, in one order. First come faults of the collection, then
+    `collected`. Each test has `start`, its metrics and `end`; `finish` is the last event. Only the
+    last line of a process that died can be torn.
     """
     lines = events.decode("utf-8", errors="replace").splitlines()
     if events and not events.endswith(b"\n"):
@@ -191,9 +186,9 @@ def read_report(events: bytes) -> SuiteReport:
 
 
 class _Reading:
-    """What the events have told so far.
+    """The events read so far.
 
-    A line that cannot come where it comes is the fault, and changes nothing.
+    A line out of order is the fault, and changes nothing.
     """
 
     def __init__(self) -> None:
@@ -232,7 +227,7 @@ class _Reading:
             case "finish" if not self.open_test and _is_count(event.get("exitstatus")):
                 self.pytest_exit = int(event["exitstatus"])
             case "finish" if _is_count(code := event.get("exitstatus", 0)) and code not in _ENDS:
-                # A session that is torn down in the middle of a test says so: 2 when it was
+                # A session that is torn down in the middle of a test exits with 2: it was
                 # interrupted.
                 self.pytest_exit = int(code)
             case _:
@@ -260,7 +255,7 @@ def _is_count(number: object) -> bool:
 
 
 def _is_within(number: Any, least: float, most: float) -> TypeGuard[float]:
-    # Comparing an int of any size is exact; converting one of 400 digits to float raises.
+    # Comparing an int of any size is exact; converting 400 digits to float raises.
     is_number = isinstance(number, int | float) and not isinstance(number, bool)
     return is_number and least <= number <= most
 
@@ -299,7 +294,7 @@ def _test(event: dict[str, Any]) -> Trial | None:
     seconds = event.get("seconds")
     if status not in ("passed", "failed", "skipped", "absent"):
         return None
-    # A clock that went back gives a negative number, and no reason to doubt the test.
+    # A clock that was set back gives a negative duration, which does not invalidate the test.
     if not _is_within(seconds, -_MOST_SECONDS, _MOST_SECONDS):
         return None
     missing = event.get("missing")
@@ -326,12 +321,11 @@ def _short(text: object) -> str:
 
 
 def with_failed_files(evidence: Evidence, asked: Collection[str]) -> Evidence:
-    """Return the evidence with the tests as failed of files that could not be collected; `asked`
-    are those that have to be. A release that is older than a project's tests may lack what one of
-    the files imports, which says nothing about the others.
+    """Return the evidence with the tests of uncollectable files marked as failed.
 
-    It stays as it is where no other test passed, pytest did not go on to its end, or more tests are
-    lacking than those files have.
+    `asked` are the tests that must report. A release older than a project's tests may lack what one
+    file imports, which says nothing about the other files. Returned unchanged where no other test
+    passed, pytest did not finish, or tests of other files are missing, too.
     """
     is_ended = evidence.pytest_exit == 1 and evidence.collected is not None
     if not is_ended or not any(trial.status == "passed" for trial in evidence.tests):

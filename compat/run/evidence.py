@@ -1,6 +1,4 @@
-"""The facts that a run left behind, in a folder that can be judged again: `evidence.json` and the
-files beside it.
-"""
+"""The facts of a run, which can be judged again: a folder with `evidence.json` and other files."""
 
 import datetime
 from collections.abc import Sequence
@@ -32,9 +30,7 @@ class Limits(Value, frozen=True):
 
 
 class DeadChild(Value, frozen=True):
-    """A process that a crash had ended, and that nobody had asked for since: the program's name,
-    and the signal's number.
-    """
+    """A crashed process that nobody had reaped: the program's name, and the signal's number."""
 
     program: str
     signal: int
@@ -44,9 +40,8 @@ class Ended(Value, frozen=True):
     """How a supervised process tree ended.
 
     Exactly one of exit code and signal is set when it ended by itself. `dead_child` is the oldest
-    that was there when the tree was ended for its silence. `memory` says what held the tree to its
-    memory: the kernel's control group, the supervisor that counted, sizes of the file systems in
-    memory.
+    crashed child when the tree was ended for its silence. `memory` names what limited memory: the
+    kernel's control group, the supervisor that counted, or the sizes of file systems in memory.
     """
 
     by: EndedBy
@@ -69,13 +64,13 @@ class Step(Value, frozen=True):
 
 
 class Raised(Value, frozen=True):
-    """An exception inside a cell: its type, first line, and the innermost place outside the tests,
-    `file:line`.
+    """An exception inside a cell: its type, first line, and the innermost `file:line` outside
+    tests.
 
-    `of_suite` says that there is no such place: the suite's own code raised it, by a statement
-    `raise` where it `is_own`. `of_runner` says that the import of pytest raised it. `file` is the
-    file of the suite that pytest could not collect for it; else it is empty. `child` is what ended
-    a process that the suite had started, where the exception holds that process's traceback.
+    `of_suite` means that there is no such place: the suite's own code raised it, by a `raise`
+    statement where it `is_own`. `of_runner` means that the import of pytest raised it. `file` is
+    the file of the suite that pytest could not collect because of it; else empty. `child` is what
+    ended a process that the suite had started, where the exception holds that process's traceback.
     """
 
     type: str
@@ -97,8 +92,7 @@ class Trial(Value, frozen=True):
 
     `missing` names the API that an absent capability looked for, in order.
 
-    `helper` says that it looks at a file of the suite alone, so that it says nothing about the
-    subject.
+    `helper` means that it only tests a file of the suite and nothing of the subject.
     """
 
     test: str
@@ -127,12 +121,12 @@ class Metric(Value, frozen=True):
     better: Literal["lower", "higher"]
 
 
-# The names, units and senses of metrics, which most runs share; and their values.
+# The names, units and directions of metrics, which most runs share; and their values.
 Measured = tuple[tuple[tuple[str, str, str], ...], Sequence[float]]
 
 
 class Installed(Value, frozen=True):
-    """A distribution that stands in the cell. `name` is normalised."""
+    """A distribution installed in the cell. `name` is normalised."""
 
     name: str
     version: str
@@ -141,28 +135,25 @@ class Installed(Value, frozen=True):
 class Evidence(Value, frozen=True):
     """Everything that one run of a cell left behind. A part that was not reached is None or empty.
 
-    `started_test` is the test that had started and not ended when the suite stopped: the killer
-    of a crashed cell. `finished` says that the suite's own last event came: without it nothing
-    that ran counts as complete. `installed_mb` is what the installed files take, in MiB. `lent`
-    is how many modules found their bytecode made before: without any, an import takes several
-    times as long. `modified_files` names files of the environment, the suite or the plugin that
-    the run changed. `misrecorded` names files that are not what the RECORD of their freshly
-    downloaded wheel says, and `startup` those that the interpreter runs at its start, each as
-    `package: file`. `refused` are files of wheels that belong to the interpreter and were taken
-    away, `plugins` those of pytest that the packages bring, where pytest looks for them, and
-    `damaged` the packages that the cache held otherwise than the index had sent them.
-    `uncollected` are tests that the suite has and that pytest was not seen to collect.
-    `pytest_exit` is the exit code that pytest announced, and `report_fault` what cannot be in a
-    report. `module` is what was to be imported, and `modules` are those that the subject's
-    distribution has at its top. `owners` has the package of each top-level module that is not
-    called like its package; only where something failed. `processor` is the level of the
-    processor's instructions. `tier` is how much of the suite was asked for; of the core alone
-    `unasked` are tests that ran and are none of it.
-    `suite_notes` are sentences about what could not be made sure of this suite.
-    `internal_error` is what ended pytest itself while tests ran, and `left_out` has each test
-    that was not asked, after the mark that says why, or `newer`.
-    `postponed` names the files of the subject that were changed before the import: with any,
-    this is evidence of a changed copy.
+    `started_test` is the test that had started and not ended when the suite stopped: the killer of
+    a crashed cell. `finished` means that the suite's own last event arrived; without it no test
+    counts as complete. `installed_mb` is the size of the installed files in MiB. `lent` is how many
+    modules used cached bytecode: without any, an import takes several times as long.
+    `modified_files` names files of the environment, the suite or the plugin that the run changed.
+    `misrecorded` names files that differ from the RECORD of their freshly downloaded wheel.
+    `startup` names files that the interpreter runs at its start, each as `package: file`. `refused`
+    are files of wheels that belong to the interpreter and were removed. `plugins` are the pytest
+    plugins of the packages. `damaged` names packages whose cached files differ from the index's.
+    `uncollected` are tests of the suite that pytest did not collect. `pytest_exit` is the exit code
+    that pytest announced, and `report_fault` what cannot be in a report. `module` is the import
+    that was tested; `modules` are the top-level modules of the subject's distribution. `owners` has
+    the package of each top-level module that is not named like its package; only where something
+    failed. `processor` is the processor's instruction level. `tier` is the part of the suite that
+    was run; `unasked` are tests outside the core that ran though only the core was wanted.
+    `suite_notes` are sentences about what could not be verified of this suite. `internal_error` is
+    what ended pytest itself while tests ran. `left_out` has each skipped test, after the mark that
+    says why, or `newer`. `postponed` names the files of the subject that were changed before the
+    import: with any, this is evidence of a changed copy.
     """
 
     cell: str

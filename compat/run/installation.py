@@ -1,4 +1,4 @@
-"""Installs a lock into a cell's environment, and holds each file against its RECORD."""
+"""Installs a lock into a cell's environment, and checks each file against its RECORD."""
 
 import contextlib
 import importlib.metadata
@@ -31,10 +31,10 @@ class Installation:
         self.environment, self.steps = environment, steps
         self.job, self.bench, self.cell = steps.job, steps.bench, steps.cell
         self.misrecorded = self._misrecorded_beside = tuple[Wrong, ...]()
-        # What is not what the locked hash brought, and what no wheel may bring.
+        # Files that differ from the locked hash, and files that no wheel may install.
         self.damaged: tuple[str, ...] = ()
         self.refused: tuple[str, ...] = ()
-        # The packages of the suite and of pytest, apart from the library's.
+        # The packages of the suite and of pytest, separate from the library's.
         self.runner: Environment | None = None
         self.pins = self.job.lock.pins
         self._bytecode = bytecode
@@ -42,11 +42,10 @@ class Installation:
         self._seals = Seals(Path(self.bench.bytecode).with_name("seals"), interpreter)
 
     def install(self) -> bool:
-        """Make the environment and install the lock, with hashes; the given pin under a Python that
-        it admits. What only the suite and pytest need is then put apart, or is there already.
+        """Make the environment and install the lock with hashes, including pins for this Python.
 
-        No code of any package runs in it, except in the builds that come first, each in a folder of
-        its own.
+        Packages that only the suite and pytest need are then moved out, or are shared already. No
+        code of any package runs, except in the builds beforehand, each in its own folder.
         """
         uv, inputs = find_uv_bin(), self.job.lock.inputs
         self.runner = self._shared_runner()
@@ -94,9 +93,9 @@ class Installation:
 
     @property
     def _shelf(self) -> Path | None:
-        """Where the runner of this lock stands for all cells of a Python that need the same, below
-        a folder that no step of a cell can write to. Shared is only what a cell cannot change (L3)
-        and what the index has as wheels.
+        """The shared runner of this lock for all cells of a Python with the same needs, below a
+        folder that no step of a cell can write to. Only files that a cell cannot change (L3) and
+        wheels of the index are shared.
         """
         lock = self.job.lock
         pins = [pin for pin in lock.pins if pin.name in (lock.suite_only or ())]
@@ -107,7 +106,7 @@ class Installation:
         return Path(self.bench.bytecode).with_name("runners") / name
 
     def _shared_runner(self) -> Environment | None:
-        """The runner that another cell has left, each file held against its RECORD once more."""
+        """The runner that another cell has left, each file checked against its RECORD again."""
         shelf = self._shelf
         if shelf is None or not shelf.is_dir():
             return None
@@ -121,7 +120,7 @@ class Installation:
         ):
             self._misrecorded_beside = wrong
             return runner
-        # A cell that runs now keeps what it has mounted.
+        # A running cell keeps its mounts.
         with contextlib.suppress(OSError):
             shelf.rename(tempfile.mkdtemp(prefix="damaged-", dir=shelf.parent))
         return None
@@ -135,7 +134,7 @@ class Installation:
         self.runner = runner = Environment(self.cell / "runner", self.environment.site)
         self.environment.split(only, runner)
         if shelf is not None:
-            # All of it now: nothing is added to what cells share.
+            # Complete now: nothing is added later to files that cells share.
             every = {source.path for source in sources(runner.distributions)}
             python = Path(self.bench.python)
             self._bytecode.harvest(runner.packages, runner.distributions, every, python)
@@ -148,12 +147,12 @@ class Installation:
     def _install_checked(
         self, make: list[str], commands: list[list[str]], built: list[list[str]], fetched: list[Pin]
     ) -> bool:
-        """Install, and hold each file against its RECORD, and what was `fetched` against what it
-        was when it came from the index.
+        """Install, check each file against its RECORD, and each `fetched` wheel against its
+        download.
 
-        What is in the cache and was never seen to come is fetched again, so what differs then is
-        the wheel's own: of 548 unpacked wheels that were looked at on 22 November 2026, 3 had one
-        wrong line in their RECORD.
+        A cached wheel without a recorded download is fetched again, so a remaining difference is
+        the wheel's own fault: of 548 unpacked wheels that were checked on 22 November 2026, 3 had
+        one wrong line in their RECORD.
         """
         new, cache = self._seals.unknown(fetched), Path(dict(self.bench.variables)["UV_CACHE_DIR"])
         forget_wheels(cache, new)
@@ -176,10 +175,9 @@ class Installation:
     ) -> bool:
         """Make the environment and install into it.
 
-        What a build made never enters the cache that cells share.
-
-        The installer asks the environment's interpreter about itself, which runs the start-up files
-        of what is installed already: so they are put aside while more is installed.
+        Built wheels never enter the cache that cells share. The installer queries the environment's
+        interpreter, which would run installed start-up files: so these are moved aside while more
+        is installed.
         """
         variables = dict(self.bench.variables)
         own = variables | {"UV_CACHE_DIR": str(self.cell / "cache")}
@@ -188,8 +186,8 @@ class Installation:
             return False
         self.steps.enter("install")
         self.environment.is_bare()
-        # No later command finds anything of a wheel in the environment: uv asks the interpreter
-        # there about itself, and what is installed could answer.
+        # Later commands see no installed wheel: uv queries the interpreter of the environment, and
+        # installed code could answer.
         for number, command in enumerate((*commands, *built)):
             with self.environment.beside() if number else contextlib.nullcontext():
                 if not (
@@ -201,9 +199,10 @@ class Installation:
         return True
 
     def _install_cached(self, command: list[str], variables: dict[str, str]) -> bool:
-        """Install from the cache alone, where it has every pin: the hashes say that the files are
-        those of the index, which need not be asked about each package of each cell (of a small cell
-        that took 60 of 90 ms, in November 2026). Else ask it.
+        """Install from the cache alone where it has every pin, else from the index.
+
+        The hashes prove that cached files are the index's, so no query per package is needed (it
+        took 60 of a small cell's 90 ms in November 2026).
         """
         cached = [*command, "--offline"]
         return self.steps.run("install", cached, variables, network=False, instead=command)
@@ -234,8 +233,8 @@ class Installation:
         return {pin: Path(paths[digest]) for pin, digest in local}
 
     def _write_local(self, local_wheels: dict[Pin, Path]) -> list[str]:
-        """Write what asks for wheels of this machine, and return the options that install them; a
-        file that is not of the locked hash is refused.
+        """Write the requirements of local wheels, and return the options that install them; a file
+        without the locked hash is rejected.
         """
         lines = [
             f"{pin.name} @ {path.as_uri()} --hash=sha256:{digest}\n"
@@ -254,8 +253,10 @@ class Installation:
 
 
 def own_copies(site: Path, folders: Iterable[str]) -> tuple[Path, ...]:
-    """Make a cell's own what stands in these folders below its site-packages, and return those that
-    are there: their files are links that other cells share. No code of the cell ran yet.
+    """Replace links by copies in these folders below site-packages, and return the existing
+    folders.
+
+    Their files are links that other cells share. No code of the cell ran yet.
     """
     owned = []
     for name in folders:

@@ -1,5 +1,4 @@
-"""What stands in a cell's environment: held against its wheels' RECORD files, and looked at again
-after code ran.
+"""Checks an installed environment against its wheels' RECORD files, and again after code ran.
 
 RECORD names each file of an installed wheel with its hash, see the specification "Recording
 installed projects":
@@ -35,21 +34,21 @@ from compat.run.meter import MIB
 _MOST_METADATA = 4 << 20
 _MOST_RECORD = 64 << 20
 _CHUNK = 1 << 20
-# The interpreter takes code from these, wherever on its path they lie; the last two, beside its
-# executable, say where it finds its standard library.
+# The interpreter loads code from these, wherever they lie on its path. The last two, beside its
+# executable, locate its standard library.
 _CODE = (".py", ".pyc", ".so", ".pth", "._pth", "pyvenv.cfg")
 # The interpreter imports these at its start when it finds them:
 # https://docs.python.org/3/library/site.html
 _AT_START = ("sitecustomize", "usercustomize")
 _PACKAGE = "__init__"
-# Where pytest finds its plugins, through importlib.metadata: in either form of a distribution.
+# Where pytest finds its plugins through importlib.metadata: either form of a distribution.
 _ENTRY_POINTS = re.compile(r"[^/]+\.(?:dist|egg)-info/entry_points\.txt")
-# An installer writes these anew, whatever the wheel: they differ from cell to cell. The last
-# has the time of a wheel that lies on this machine.
+# An installer rewrites these for any wheel, so they differ between cells. The last has the time of
+# a local wheel.
 _OF_INSTALLER = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json")
-# The lines of a script that name its interpreter; a long path is put into three of /bin/sh.
+# The lines of a script that name its interpreter; a long path becomes three lines of /bin/sh.
 _LAUNCHER = re.compile(rb"#!(?:/bin/sh\n'{3}exec' [^\n]*\n' '{3}|[^\n]*)\n")
-# Sorted last: what other files of this kind put on the path comes before.
+# Sorts last: other files of this kind take precedence on the path.
 _JOINED = "zz_compat_layers.pth"
 # An algorithm of no fixed length (shake) has no digest to compare.
 _STRONG = frozenset(
@@ -57,7 +56,7 @@ _STRONG = frozenset(
     for name in hashlib.algorithms_guaranteed - {"md5", "sha1"}
     if hashlib.new(name).digest_size
 )
-# Namespaces go so deep: google.cloud.storage.
+# Namespaces nest this deep: google.cloud.storage.
 _DEEPEST_MODULE = 3
 
 
@@ -74,7 +73,7 @@ class Distribution(NamedTuple):
 
 
 class FileState(NamedTuple):
-    """What the kernel says of a file.
+    """A file's state as the kernel reports it.
 
     A program can set back `mtime`, but not `ctime`; a new hard link changes it.
     """
@@ -92,11 +91,10 @@ class FileState(NamedTuple):
 
 
 class Wrong(NamedTuple):
-    """A file that is not as its RECORD says, below site-packages, with the package and the hash
-    that it has.
+    """A file that differs from its RECORD, below site-packages, with its package and actual hash.
 
-    The package, `name==version`, is "" when no RECORD names the file, and the hash is "" when it is
-    not a plain file.
+    The package, `name==version`, is "" when no RECORD names the file. The hash is "" when it is not
+    a plain file.
     """
 
     package: str
@@ -123,16 +121,16 @@ class Environment:
         return self.cell / self.site
 
     def is_bare(self) -> None:
-        """Take what is there now for the interpreter's own, and keep a copy of it: nothing has been
-        installed.
-        """
+        """Record the present files, with a copy, as the interpreter's; nothing is installed yet."""
         self._bare = _states(self.cell, ("venv",))
         shutil.copytree(self.cell / "venv", self.cell / "bare", symlinks=True)
 
     @contextlib.contextmanager
     def beside(self) -> Iterator[None]:
-        """Put what is installed aside, for an installer asks the interpreter of the environment
-        about itself: it finds a bare one, and what it installs there joins the rest afterwards.
+        """Move the installed files aside while an installer runs.
+
+        It queries the environment's interpreter: it finds a bare one. Its new files are merged
+        later.
         """
         before, venv = self.cell / "before", self.cell / "venv"
         venv.rename(before)
@@ -148,14 +146,15 @@ class Environment:
         remove_tree(self.cell / "added")
 
     def evict(self) -> tuple[str, ...]:
-        """Restore what is the interpreter's own, take away what wheels put beside it, and return
-        those files as `package: file`; no code of the cell ran yet.
+        """Restore the interpreter's own files, and return files that wheels put beside them, now
+        removed.
 
-        An interpreter reads its settings from its environment's root, or else from the folder of
-        its executable, before any code runs: https://docs.python.org/3/library/site.html. So no
-        wheel keeps a file at the root, beside site-packages in the folder of the standard library,
-        by the name of a file that the bare environment has, or `*._pth`, which Python reads beside
-        its executable (3.11 and later: Modules/getpath.py); data in folders of its own it does.
+        Each is returned as `package: file`; no code of the cell ran yet. An interpreter reads its
+        settings from its environment's root, or from the folder of its executable, before any code
+        runs: https://docs.python.org/3/library/site.html. So wheels may not put files at the root
+        or in the standard library's folder beside site-packages. Nor may they use a file name of
+        the bare environment. The same holds for `*._pth`, which Python reads beside its executable
+        (3.11 and later: Modules/getpath.py). Data in separate folders is allowed.
         """
         library = posixpath.dirname(self.site)
         names = {posixpath.basename(path) for path in self._bare}
@@ -193,16 +192,16 @@ class Environment:
         return tuple(names_of_files)
 
     def compare_shared(self) -> tuple[Wrong, ...]:
-        """The same as `compare`, of an environment whose bytecode was made before it was shared."""
+        """Like `compare`, for an environment whose bytecode was made before it was shared."""
         states = _states(self.cell, self._code_folders)
         self._bare = {path: state for path, state in states.items() if _is_cached(path)}
         return self.compare()
 
     def split(self, names: Collection[str], other: "Environment") -> None:
-        """Move the distributions of these names into another environment, where nothing is yet.
+        """Move the distributions of these names into another, empty environment.
 
-        To be called after `compare` and before code of the cell runs: what was hashed is moved, so
-        it need not be read again.
+        Call after `compare` and before code of the cell runs: hashed files are moved, so they need
+        not be read again.
         """
         moved = tuple(d for d in self.distributions if d.name in names)
         self.distributions = tuple(d for d in self.distributions if d.name not in names)
@@ -228,18 +227,14 @@ class Environment:
                 folder.rmdir()
 
     def join(self, other: "Environment") -> None:
-        """Let this interpreter, and each that it starts, find the packages of another environment
-        after its own.
-        """
+        """Append another environment's packages to the path of this interpreter and children."""
         path = f"{self.site}/{_JOINED}"
         line = f"import site; site.addsitedir({str(other.packages)!r})\n"
         (self.cell / path).write_text(line, encoding="utf-8")
         self._states[path] = FileState.of((self.cell / path).lstat())
 
     def compare(self) -> tuple[Wrong, ...]:
-        """Return what is installed and not as a RECORD says, sorted; each file is read and
-        hashed.
-        """
+        """Read and hash each installed file; return those that differ from their RECORD, sorted."""
         self.distributions = tuple(distributions_in(self.cell, self.site))
         self._hashes = {}
         wrong = set()
@@ -261,9 +256,9 @@ class Environment:
         return tuple(sorted(wrong))
 
     def record_of(self, distribution: Distribution) -> str:
-        """Return a digest of what a wheel's RECORD says, equal in each cell; to be called after
-        `compare`. For a file without a hash there, and for a script, which is written for its cell,
-        it is of the file's own content.
+        """Return a digest of a wheel's RECORD, equal in each cell; call after `compare`.
+
+        Scripts and files without a hash are digested by their content.
         """
         info = re.compile(rf"[^/]+\.dist-info/(?:{'|'.join(map(re.escape, _OF_INSTALLER))})")
         rows = []
@@ -295,13 +290,12 @@ class Environment:
         return round(sum(sizes) / MIB, 1)
 
     def changed(self, *folders: str) -> tuple[str, ...]:
-        """Return what differs since `settle`: files that were changed or removed, and new ones that
-        hold code.
+        """Return what differs since `settle`: changed or removed files, and new ones that hold
+        code.
 
-        Bytecode in its usual place is no change: child processes may leave it, see
-        `remove_bytecode`. A file whose state alone differs is read again where its hash is known:
-        other cells link and unlink the installer's files. Paths are below site-packages, or else
-        below the cell.
+        Bytecode in its usual place is ignored: child processes may leave it, see `remove_bytecode`.
+        A file with a known hash and only a changed state is read again, because other cells link
+        and unlink the installer's files. Paths are below site-packages, or else below the cell.
         """
         states = _states(self.cell, folders)
         new = states.keys() - self._states.keys()
@@ -314,13 +308,14 @@ class Environment:
         return tuple(sorted(path.removeprefix(f"{self.site}/") for path in changed))
 
     def remove_bytecode(self) -> None:
-        """The next step is to compile the sources themselves."""
+        """The next step must compile the sources themselves."""
         for path in self._compiled:
             (self.cell / path).unlink(missing_ok=True)
 
     def startup(self) -> tuple[str, ...]:
-        """Return the files that an interpreter runs at its start, as `package: file`: a `.pth` file
-        may run code or put folders on the path, and in each of them a module may be found.
+        """Return the files that an interpreter runs at its start, as `package: file`.
+
+        A `.pth` file may run code or add folders to the path, each of which may hold a module.
         """
         folders, at_start = {""}, set()
         for distribution in self.distributions:
@@ -336,7 +331,7 @@ class Environment:
         return tuple(sorted(at_start))
 
     def plugins(self) -> tuple[str, ...]:
-        """Return the plugins that pytest loads where it looks for them, as `package: plugin`."""
+        """Return the plugins that pytest discovers, as `package: plugin`."""
         loaded = set()
         for distribution in self.distributions:
             for name in filter(_ENTRY_POINTS.fullmatch, distribution.files):
@@ -349,8 +344,9 @@ class Environment:
         return tuple(sorted(loaded))
 
     def _path_lines(self, name: str) -> list[str] | None:
-        """The folders that a `.pth` file names, below site-packages; None where it may run code:
-        which signs end a line, and what stands before the first, differs from Python to Python.
+        """The folders that a `.pth` file names, below site-packages; None where it may run code.
+
+        Which characters end or precede a line differs between Pythons.
         """
         content = _content(self.cell, f"{self.site}/{name}", _MOST_METADATA)
         if b"import" in content or len(content) == _MOST_METADATA:
@@ -379,11 +375,11 @@ class _Listed(importlib.metadata.Distribution):
 
 
 class Seals:
-    """What each wheel was when the installer had just fetched it and held it against the hash of
-    its lock: the digest of its RECORD, and the files that differ from that.
+    """Digests of each wheel's RECORD as downloaded and verified, and of the files that differ from
+    it.
 
-    They are in a folder that no step of a cell can write to at L3, by the hashes of the pin. What
-    comes from a cache is held against them, so who changes a file and its RECORD there is found.
+    Stored by the hashes of the pin, in a folder that no step of a cell can write to at L3. Cached
+    files are compared with them, which detects a changed file with a changed RECORD.
     """
 
     def __init__(self, folder: Path, interpreter: str) -> None:
@@ -399,7 +395,7 @@ class Seals:
         noted = {pin: self._lines(pin) for pin in pins}
         held = {d.name: d for d in environment.distributions}
         differing = _differing(environment, wrong)
-        # Where no RECORD names a file, any of the wheels may have brought it.
+        # Where no RECORD names a file, any of the wheels may have installed it.
         beside = {line for lines in noted.values() for line in lines[1:]}
         if any(noted.values()) and not differing.get("", set()) <= beside:
             return list(noted)
@@ -437,8 +433,10 @@ class Seals:
 
 
 def _differing(environment: Environment, wrong: Iterable[Wrong]) -> dict[str, set[str]]:
-    """The digests of what is not as RECORD says, by package; not of a file that is as another's
-    RECORD says: two wheels bring it, and one of them came last.
+    """The digests of files that differ from their RECORD, by package.
+
+    A file that matches another package's RECORD is omitted: both wheels install it, one of them
+    last.
     """
     rows = {row for d in environment.distributions for row in d.files.items()}
     differing: dict[str, set[str]] = {}
@@ -456,11 +454,10 @@ def installed(distributions: Iterable[Distribution]) -> tuple[Installed, ...]:
 
 
 def renamed_modules(distributions: Iterable[Distribution]) -> tuple[tuple[str, str], ...]:
-    """Return each top-level module that is not called like its package, with the package; sorted by
-    module.
+    """Return each top-level module whose name differs from its package's, with the package, sorted.
 
-    One that several packages share, as namespaces are, goes by its own name, and each module in it
-    that belongs to one of them by its dotted name: `google.protobuf` is of protobuf.
+    A module that several packages share, such as a namespace, has its own name. Each module in it
+    that belongs to one package has its dotted name: `google.protobuf` is of protobuf.
     """
     owners: dict[tuple[str, ...], set[str]] = {}
     shared: set[tuple[str, ...]] = {()}
@@ -534,9 +531,7 @@ def _content(cell: Path, name: str, most: int = _MOST_METADATA) -> bytes:
 
 
 def _rows(record: bytes) -> Iterator[tuple[str, str]]:
-    """Yield each path of a RECORD with its hash; without one where RECORD gives none, as for
-    itself.
-    """
+    """Yield each path of a RECORD with its hash, if it has one; RECORD itself has none."""
     lines = record.decode("utf-8", errors="replace").splitlines()
     try:
         for row in csv.reader(lines):
@@ -549,9 +544,7 @@ def _rows(record: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _hash_of_path(path: Path, expected: str) -> str:
-    """Return the hash of a file that no code of the cell can have made yet; empty when it is not a
-    plain file.
-    """
+    """Hash a file that code of the cell cannot have made yet; empty when it is not a plain file."""
     try:
         return _hash(
             os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), expected
@@ -561,9 +554,7 @@ def _hash_of_path(path: Path, expected: str) -> str:
 
 
 def _hash(descriptor: int, expected: str) -> str:
-    """Return the hash of an open file as RECORD writes it, by the algorithm of the expected one;
-    sha256 without.
-    """
+    """Hash an open file as RECORD writes it, by the expected hash's algorithm (default sha256)."""
     algorithm = expected.partition("=")[0] or "sha256"
     digest = hashlib.new(algorithm)
     with open(descriptor, "rb", buffering=0) as file:
@@ -573,13 +564,13 @@ def _hash(descriptor: int, expected: str) -> str:
 
 
 def _imported_as(path: str, folders: Collection[str]) -> str:
-    """The module that a file, below site-packages, is at the top of one of these folders, by the
-    suffixes of the import system; empty where it is none.
+    """The module that a file is at the top of one of these folders, by the import system's
+    suffixes; empty for none.
     """
     folder, name = posixpath.split(path)
     module, dot, end = name.partition(".")
     suffixes = (*importlib.machinery.SOURCE_SUFFIXES, *importlib.machinery.BYTECODE_SUFFIXES)
-    # That of an extension module has the interpreter's tag before `.so`, which need not be ours.
+    # An extension module's suffix has the interpreter's tag before `.so`, which may not be ours.
     if dot + end not in suffixes and not name.endswith(".so"):
         return ""
     if module == _PACKAGE:
@@ -599,11 +590,10 @@ def _is_cached(path: str) -> bool:
 
 
 def _states(cell: Path, folders: Iterable[str], but: str = "") -> dict[str, FileState]:
-    """Return the state of all files in these folders of the cell, by path, but of none in one of
-    them; links stand for themselves.
+    """Return the state of all files below these folders of the cell, except in excluded ones.
 
-    What cannot be listed, such as a path that is too long, is left out: what stood there then
-    counts as removed.
+    Links are not followed. Unlistable paths, such as too long ones, are omitted and so count as
+    removed.
     """
     states: dict[str, FileState] = {}
     waiting = list(folders)

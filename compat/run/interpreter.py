@@ -1,6 +1,4 @@
-"""What compat must know of a cell's interpreter, how it names and marks its bytecode, and of this
-machine's processor.
-"""
+"""Facts about a cell's interpreter, its bytecode names, and this machine's processor."""
 
 import subprocess
 from functools import cache
@@ -13,7 +11,7 @@ _ASK = (
     " importlib.util.MAGIC_NUMBER.hex())"
 )
 
-# The levels of the x86-64 psABI by the names that Linux has for their features, newest first:
+# The levels of the x86-64 psABI by Linux's names for their features, newest first:
 # https://gitlab.com/x86-psABIs/x86-64-ABI
 _LEVELS = (
     ("x86-64-v4", "avx512f avx512bw avx512cd avx512dq avx512vl"),
@@ -43,8 +41,9 @@ def bytecode_of(python: str) -> tuple[str, bytes]:
 
 
 def processor_level(listing: Path = Path("/proc/cpuinfo")) -> str:
-    """Return the level of the x86-64 psABI that the first processor of the listing reaches, such as
-    `x86-64-v3`; empty for any other processor, and where there is no listing.
+    """Return the x86-64 psABI level of the first listed processor, such as `x86-64-v3`.
+
+    Empty for any other processor, and where there is no listing.
     """
     try:
         with listing.open(encoding="utf-8", errors="replace") as lines:

@@ -1,6 +1,4 @@
-"""The isolation of a process tree: the room that a command gets, and the command line that puts it
-there.
-"""
+"""The isolation of a process tree: what a command may see, and the command line for it."""
 
 import functools
 import pwd
@@ -15,12 +13,12 @@ from compat.run.evidence import Isolation
 from compat.value import Value
 
 HIGHEST_FIRST: tuple[Isolation, ...] = get_args(Isolation)
-# Never the caller's PATH: it may begin with the folder of a cell, and hostile code may have put a
-# `bwrap` there.
+# Never the caller's PATH: it may begin with a cell's folder, where hostile code may have put a
+# `bwrap`.
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# All that a cell at L3 reads of this machine, where it is there, besides its interpreter and its
-# own folders. A read-only mount does not stop a connection to a socket, so no folder is listed in
-# which programs put them. docs/isolation.md prints the list, a test compares.
+# All that a cell at L3 reads of this machine, if present, besides its interpreter and its own
+# folders. A read-only mount does not stop a connection to a socket, so folders with sockets are not
+# listed. docs/isolation.md prints the list; a test compares them.
 SYSTEM = """
 /usr /bin /sbin /lib /lib32 /lib64 /libx32 /nix/store /gnu/store /sys/devices/system
 /etc/alternatives /etc/ca-certificates /etc/crypto-policies /etc/fonts /etc/gai.conf /etc/host.conf
@@ -35,8 +33,8 @@ _SETTINGS = tuple(
     f"/proc/{each}" for each in ["sys", "fs", "acpi", "scsi", "driver", "mtrr", "pressure"]
 )
 _SHARED_MEMORY, _TEMPORARY = "/dev/shm", ("/tmp", "/var/tmp")
-# An isolated Python (-I) has no folder of ours on its path: it comes last, so that nothing of the
-# standard library is hidden. Imported, as the bytecode of a script is not kept.
+# An isolated Python (-I) has none of our folders on its path. Ours comes last, so that it hides
+# nothing of the standard library. Imported, because a script's bytecode is not cached.
 _KEEPER = (
     "import sys; sys.path.append(sys.argv[1]);"
     " from compat.run.keeper import supervise_command; supervise_command(*sys.argv[2:])"
@@ -44,16 +42,15 @@ _KEEPER = (
 
 
 class Room(Value, frozen=True):
-    """What a command finds around it.
+    """What a command can access.
 
-    `variables` are all that its environment holds. `log` takes its standard output and standard
-    error; it is never a pipe, so an orphan cannot hold its reader. Only `writable` can be
-    written: at L3 with nothing but that, what is `readable` and `SYSTEM` to be seen; below it by
-    Landlock, which leaves the machine's folders for temporary files open.
-    `temporary`, a folder of the command's own, then stands at /tmp and /var/tmp, too: programs
-    write there by name; without one there is memory. Without `network` there is still the loopback
-    device (L3 and L2). With `links` it is an installer, which links files of its cache: those take
-    no disk again.
+    `variables` are its whole environment. `log` takes its standard output and standard error; it is
+    never a pipe, so an orphan cannot block its reader. Only `writable` can be written. At L3
+    nothing else is visible but `readable` and `SYSTEM`. Below L3 Landlock enforces it, and leaves
+    the machine's temporary folders writable. `temporary`, a private folder, is then mounted at /tmp
+    and /var/tmp, because programs write there by name; the default is memory. Without `network`
+    only the loopback device remains (L3 and L2). With `links` it is an installer that hard-links
+    files of its cache, which takes no disk space.
     """
 
     cwd: Path
@@ -67,9 +64,10 @@ class Room(Value, frozen=True):
 
 
 class Inside(Value, frozen=True):
-    """What a sandbox (L3) is made with: the most bytes of each file system in memory, 0 where
-    bubblewrap knows no size; and files that it gets instead of the machine's, each an open
-    descriptor.
+    """What a sandbox (L3) is made with.
+
+    The sizes limit each file system in memory, in bytes; 0 where bubblewrap cannot limit it. The
+    files, each an open descriptor, replace the machine's.
     """
 
     most_bytes: int = 0
@@ -79,12 +77,10 @@ class Inside(Value, frozen=True):
 def wrapped(
     command: Sequence[str], room: Room, level: Isolation, bounds: str, inside: Inside
 ) -> list[str]:
-    """Return the command line that runs the command at the level, under its keeper, which keeps
-    these bounds.
-    """
+    """Return the command line that runs the command at the level, under a keeper with bounds."""
     network = "on" if room.network else "off"
     place = str(Path(keeper.__file__).parents[2])
-    # As it was called it may name folders that a sandbox does not have: ../.venv/bin/python.
+    # The path as called may name folders outside the sandbox: ../.venv/bin/python.
     python = Path(sys.executable).parent.resolve() / Path(sys.executable).name
     argv = [str(python), "-I", "-S", "-B", "-c", _KEEPER, place, level, network, bounds]
     argv += [str(len(room.writable)), *map(str, room.writable), *command]
@@ -94,8 +90,8 @@ def wrapped(
             readable = (*room.readable, *([program] if program.is_absolute() else []))
             return [tool("bwrap"), *_bubblewrap(room, readable, inside), "--", *argv]
         case "L2":
-            # The keeper needs the capabilities of the new user namespace to bring up the loopback
-            # device and to mount shared memory; its command drops them.
+            # The keeper needs the new user namespace's capabilities to bring up the loopback device
+            # and to mount shared memory; its command drops them.
             words = ["--user", "--map-current-user", "--keep-caps", "--pid", "--fork", "--ipc"]
             words += ["--kill-child=KILL", "--mount-proc", *([] if room.network else ["--net"])]
             return [tool("unshare"), *words, "--", *argv]
@@ -118,8 +114,9 @@ def in_memory(room: Room, level: Isolation) -> tuple[str, ...]:
 
 
 def made_up(room: Room, uid: int, gid: int) -> dict[str, str]:
-    """Return the files that a sandbox gets instead of the machine's own, with their text: accounts
-    of nobody who exists, and without a network no name but that of the loopback device.
+    """Return the files, with their text, that replace the machine's own in a sandbox.
+
+    The accounts are fictitious. Without a network, only the loopback device's name resolves.
     """
     home = dict(room.variables).get("HOME", str(room.cwd))
     users = {0: "root", 65534: "nobody", uid: "cell" if uid else "root"}
@@ -138,8 +135,8 @@ def made_up(room: Room, uid: int, gid: int) -> dict[str, str]:
 
 @functools.cache
 def prefix_places(prefix: Path) -> tuple[Path, ...]:
-    """Return what a cell sees of an interpreter's prefix: all of it, but of a home folder or `/`
-    only the folders that a Python installs into.
+    """The visible part of an interpreter's prefix: all of it, but for a home folder or `/` only the
+    folders that a Python installs into.
     """
     homes = {Path("/"), *(Path(each.pw_dir) for each in pwd.getpwall())}
     if not any(home.is_relative_to(prefix) for home in homes):
@@ -163,7 +160,7 @@ def _bubblewrap(room: Room, readable: Iterable[Path], inside: Inside) -> Iterato
 
 
 def _mounts(room: Room, readable: Iterable[Path], inside: Inside) -> dict[Path, tuple[str, ...]]:
-    """Return what bubblewrap is to put where; what can be written is, even within what is read."""
+    """Bubblewrap's mounts; writable paths stay writable even below readable ones."""
     size = ("--size", str(inside.most_bytes)) if inside.most_bytes else ()
     mounts: dict[Path, tuple[str, ...]] = {
         Path(name): (*size, "--tmpfs", name) for name in in_memory(room, "L3")
@@ -172,7 +169,7 @@ def _mounts(room: Room, readable: Iterable[Path], inside: Inside) -> dict[Path, 
         mounts |= {Path(name): ("--bind", str(room.temporary), name) for name in _TEMPORARY}
     mounts |= {Path(f"/{name}"): (f"--{name}", f"/{name}") for name in ("dev", "proc")}
     mounts[Path("/run")] = ("--dir", "/run")
-    # Root owns these files, and whoever is root outside is their owner inside, too.
+    # Root owns these files, and the outer root is their owner inside, too.
     mounts |= {Path(name): ("--ro-bind-try", name, name) for name in _SETTINGS}
     variables: Mapping[str, str] = dict(room.variables)
     named = [variables[name] for name in _CERTIFICATES if name in variables]

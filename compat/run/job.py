@@ -1,4 +1,4 @@
-"""What a worker is given: the job, which says what to run, and the bench, which says with what."""
+"""A worker's input: the job (what to run) and the bench (what to run it with)."""
 
 from compat.declare.suite_table import Suite, Tier
 from compat.index.settings import IndexSettings
@@ -8,17 +8,16 @@ from compat.value import Value
 
 
 class Job(Value, frozen=True, kw_only=True):
-    """What is to be run: a lock, the suite, the subject's package and module, and where the suite
-    stands.
+    """What to run: a lock, the suite and its folder, and the subject's package and module.
 
     Without a suite folder the run ends after the import. With `links`, a folder of wheels, no index
-    is asked. Of `builds`, each `name==version`, the source distribution is built where the lock
-    says so; all else comes as wheels. A pin comes from this machine where `wheels`, the (sha256,
-    path) of a checkout's, has a file for one of its hashes. Of tier `smoke`, only the suite's core
-    capabilities run. Of the subject's files, those of `postponed`, paths below site-packages, are
-    changed before anything is imported, see `run/postpone.py`: what comes of that says nothing
-    about the release as it is. Tests and files of the suite that are `newer` than the subject's
-    release, by their ids, are left out.
+    is used. The source distributions of `builds`, each `name==version`, are built where the lock
+    requires it; everything else installs as wheels. A pin is installed from a local file where
+    `wheels` has one of its hashes: the (sha256, path) of a checkout's wheels. Tier `smoke` runs
+    only the suite's core capabilities. The subject's files in `postponed`, paths below
+    site-packages, are changed before the import, see `run/postpone.py`: the result is then no
+    evidence about the release itself. `newer` are the ids of tests and files that are newer than
+    the release; they are skipped.
     """
 
     matrix: str
@@ -37,15 +36,15 @@ class Job(Value, frozen=True, kw_only=True):
 
 
 class Bench(Value, frozen=True, kw_only=True):
-    """What a worker runs cells with: its folders, the interpreter, the isolation level, and how it
-    reaches the index.
+    """What a worker runs cells with: folders, interpreter, isolation level, and access to the
+    index.
 
     `tag` and `magic` name the interpreter's bytecode. `variables` are what an install may see of
-    the caller's environment; a suite sees nothing of it. An install writes into `sandbox`, which
-    holds uv's cache and the cells, so that one mount serves both and files are hard links; a suite
-    writes into its cell's home only. At L3 cells see no more of the machine than the system's own
-    folders and what is `readable`. `keep` leaves the cell's folder in place.
-    `canaries` is where is kept on which day a canary passed; empty to keep none.
+    the caller's environment; a suite sees none of it. An install writes into `sandbox`, which holds
+    uv's cache and the cells, so that one mount serves both and files are hard links. A suite writes
+    only into its cell's home. At L3 cells see only the system's folders and `readable`. `keep`
+    leaves the cell's folder on disk. `canaries` is the folder that stores the days on which a
+    canary passed; empty stores none.
     """
 
     worker: str

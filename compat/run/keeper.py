@@ -1,14 +1,14 @@
-"""The first process inside an isolation: starts one command, takes in its orphans, and ends when
-none of them is left.
+"""The first process inside an isolation: starts one command, adopts its orphans, and ends after
+them.
 
-`compat.run.isolation` starts it with each command of each cell, `-I -S`: so it imports nothing but
-its neighbour `processes` and what it always needs of the standard library. It is the init of its
-pid namespace (L3, L2), a subreaper (L1), or a plain parent (L0).
+`compat.run.isolation` starts it with each command of each cell, `-I -S`: so it imports only its
+neighbour `processes` and a minimum of the standard library. It is the init of its pid namespace
+(L3, L2), a subreaper (L1), or a plain parent (L0).
 
-Three channels, none of which the command gets: standard input brings orders, standard output takes
-the report, standard error is the log, which the command shares. The end of the orders is the order
-to kill: so nothing survives a supervisor that is itself killed. A supervisor that is starved or
-stopped gives no order: so the keeper has the deadline too, and ends the command itself.
+Its three channels are closed to the command: standard input brings orders, standard output takes
+the report. Standard error is the log, which the command shares. The end of the input is the order
+to kill, so nothing survives a killed supervisor. A starved or stopped supervisor gives no order, so
+the keeper also has the deadline and ends the command itself.
 """
 
 import contextlib
@@ -35,43 +35,41 @@ from compat.run.processes import (
 )
 
 DUMP, TERMINATE, KILL = b"d", b"t", b"k"
-# From the signal to the dump of all stacks; faulthandler writes one in milliseconds.
+# Seconds from the signal to the dump of all stacks; faulthandler takes milliseconds.
 DUMP_SECONDS = 1.0
 # From the request to end to the end.
 GRACE_SECONDS = 2.0
-# The supervisor is the first to end a command that is out of time; so late it must be starved.
+# Normally the supervisor ends a command at its deadline; this late it must be starved.
 _LATE_SECONDS = 1.0
-# So much lower is the command's priority, in steps of nice(2), where the keeper's could not be
-# raised.
+# Steps of nice(2) by which the command's priority is lower, where the keeper's could not be raised.
 _BEHIND = 2
 READY = b"ready\n"
-# Children that end with their parent need a moment for it; only what is still alive then has
-# survived it.
+# Children that end with their parent need a moment; only those alive afterwards have survived it.
 SETTLE_SECONDS = 0.25
 # <linux/prctl.h>, <linux/capability.h>, <linux/sockios.h>, <linux/if.h>, <linux/mount.h>
 _PDEATHSIG, _DUMPABLE, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS = 1, 4, 24, 36, 38
 _AMBIENT, _AMBIENT_CLEAR_ALL = 47, 4
-# Outside of a namespace of its own, root keeps the rights over files and accounts alone. With
-# CAP_SYS_ADMIN or CAP_PERFMON it would read the environment of every process, whatever Landlock
-# says; with others set the clock or load a module.
+# In the initial namespace, root keeps only its rights over files and accounts. With CAP_SYS_ADMIN
+# or CAP_PERFMON it could read the environment of every process despite Landlock; with others it
+# could set the clock or load a module.
 _OF_FILES_AND_ACCOUNTS = 8
 _CAPABILITY_VERSION_3 = 0x20080522
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1
 _NO_SUID_NO_DEV = 6
-# <linux/landlock.h>: calls (their numbers are the same on every processor but Alpha), the right to
-# move files between folders, abstract sockets and signals.
+# <linux/landlock.h>: calls (same numbers on every processor but Alpha), the right to move files
+# between folders, abstract sockets and signals.
 _CREATE_RULES, _ADD_RULE, _RESTRICT, _ASK_VERSION, _BELOW = 444, 445, 446, 1, 1
 _MOVE, _SCOPES = 1 << 13, 3
-# Below L3 a command changes files only in folders of its own and in these. It never makes a device
-# (bits 6 and 11): root could write to a disk through one. A file has bits 1 and 14 alone.
+# Below L3 a command changes files only in its own folders and in these. It never makes a device
+# (bits 6 and 11): root could write to a disk through one. A file has only bits 1 and 14.
 _GOVERNED, _TRUNCATE = 0x1FF2, 1 << 14
 _GRANTED, _OF_A_FILE = _GOVERNED & ~(1 << 6 | 1 << 11) | _TRUNCATE, 1 << 1 | _TRUNCATE
 _WRITABLE = (
     *("/tmp", "/var/tmp", "/dev/shm", "/dev/pts", "/dev/ptmx", "/dev/tty"),
     *("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"),
 )
-# <linux/audit.h>, <asm/unistd.h>, of each processor: its name for the kernel, the calls seccomp,
-# socket and prlimit64, and what is refused: add_key, request_key, keyctl, io_uring_setup, fsopen.
+# <linux/audit.h>, <asm/unistd.h>, for each processor: its kernel name, the calls seccomp, socket
+# and prlimit64, and the denied ones: add_key, request_key, keyctl, io_uring_setup, fsopen.
 _CALLS = {
     "x86_64": (0xC000003E, 317, 41, 302, (248, 249, 250, 425, 430)),
     "aarch64": (0xC00000B7, 277, 198, 261, (217, 218, 219, 425, 430)),
@@ -81,19 +79,17 @@ _LOAD, _EQUAL, _ABOVE, _END, _ALLOW, _FAIL = 0x20, 0x15, 0x35, 0x06, 0x7FFF0000,
 _UNIX_IP_NETLINK = (1, 2, 10, 16)
 
 
-# What the command is started with: its priority as nice(2) counts, RLIMIT_NPROC, 0 for none, and
-# the folders that it may write to; None leaves that to the root that it has (L3); its words.
+# How the command starts: priority as in nice(2), RLIMIT_NPROC (0 for none), the writable folders
+# (None leaves that to the root that it has, L3), and its words.
 Start = tuple[int, int, "list[str] | None", list[str]]
 
 
 class Keeper:
-    """The loop of the first process: the command's wait status, the orders, the deadline, the
-    orphans.
-    """
+    """The loop of the first process: the wait status, the orders, the deadline, the orphans."""
 
     def __init__(self, level: str, seconds: float, start: Start) -> None:
         end = time.monotonic() + seconds + _LATE_SECONDS
-        # Orders that come from the keeper itself, and when.
+        # The keeper's own orders, and when they are due.
         self.own = [
             (end, DUMP),
             (end + DUMP_SECONDS, TERMINATE),
@@ -106,7 +102,7 @@ class Keeper:
         self.bell, bell = os.pipe()
         os.set_blocking(bell, False)
         signal.set_wakeup_fd(bell)
-        # The kernel keeps from an init what it does not listen to: no cell ends it by a signal.
+        # The kernel drops signals that an init does not handle: no cell ends it by a signal.
         for number in (signal.SIGCHLD, *(() if self.is_init else (signal.SIGTERM,))):
             signal.signal(number, lambda *_: None)
         variables = _variables({MARK: str(os.getpid())} if level == "L0" else {})
@@ -130,8 +126,7 @@ class Keeper:
                     return
 
     def _heard(self, orders: bytes) -> bool:
-        # The supervisor ends the command now, and may still be starved before it comes to the last
-        # order.
+        # The supervisor ends the command now, and may still be starved before its last order.
         last = time.monotonic() + _LATE_SECONDS + DUMP_SECONDS + GRACE_SECONDS
         self.own = [(min(last, self.own[-1][0]), KILL)]
         return self._obeyed(orders)
@@ -174,7 +169,7 @@ class Keeper:
             while (survivors := self._left()) and time.monotonic() < patience:
                 time.sleep(0.01)
         if self.is_init:
-            # This reaches the whole namespace at once: no fork slips through.
+            # This kills the whole namespace at once: no fork escapes.
             self._signal(signal.SIGKILL)
         if self.known is None:
             kill_children()
@@ -184,9 +179,7 @@ class Keeper:
 
 
 def _variables(further: dict[str, str]) -> dict[bytes, bytes]:
-    """Return the environment as it was given: Python's own is changed where it found the C locale
-    (PEP 538).
-    """
+    """Return the original environment: Python changes its own in the C locale (PEP 538)."""
     with open("/proc/self/environ", "rb") as file:
         pairs = [each.partition(b"=") for each in file.read().split(b"\0") if each]
     return {name: value for name, _, value in pairs} | {
@@ -195,7 +188,7 @@ def _variables(further: dict[str, str]) -> dict[bytes, bytes]:
 
 
 def _started(start: Start, variables: dict[bytes, bytes], is_init: bool) -> int:
-    # The command must not reach its keeper's memory and pipes through /proc, where its report is.
+    # The command must not reach its keeper's memory and pipes through /proc: the report is there.
     _set_dumpable(False)
     pid = os.fork()
     if pid == 0:
@@ -213,7 +206,7 @@ def _started(start: Start, variables: dict[bytes, bytes], is_init: bool) -> int:
 def _exec(start: Start, variables: dict[bytes, bytes], is_init: bool) -> None:
     priority, tasks, writable, command = start
     signal.set_wakeup_fd(-1)
-    # An inherited SIG_IGN of SIGINT makes programs hang that end their children with it.
+    # Programs hang if they inherit SIG_IGN of SIGINT and end their children with it.
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         with contextlib.suppress(OSError):
             signal.signal(number, signal.SIG_DFL)
@@ -223,7 +216,7 @@ def _exec(start: Start, variables: dict[bytes, bytes], is_init: bool) -> None:
     os.dup2(nothing, 0)
     os.dup2(2, 1)
     os.closerange(3, 256)
-    # When memory runs out, the kernel is to choose the cell and not its supervisor.
+    # When memory runs out, the kernel should kill the cell and not its supervisor.
     with (
         contextlib.suppress(OSError),
         open("/proc/self/oom_score_adj", "w", encoding="ascii") as file,
@@ -250,17 +243,17 @@ def _set_dumpable(is_dumpable: bool) -> None:
 
 
 def _confine(writable: list[str] | None) -> None:
-    """Keep the command, by Landlock, from what is outside of it at every level: the memory and the
-    environment of other processes, signals to them, their abstract sockets; from mounts; and from
-    changing files, but in these folders.
+    """Restrict the command by Landlock at every level.
 
-    A kernel before 5.19 does none of it, one before 6.12 neither signals nor sockets.
+    Denied: the memory and environment of outside processes, signals to them, their abstract
+    sockets, mounts, and changing files outside these folders. A kernel before 5.19 enforces none of
+    it, one before 6.12 neither signals nor sockets.
     """
     libc = ctypes.CDLL(None)
     version = libc.syscall(_CREATE_RULES, 0, 0, _ASK_VERSION)
     if version < 2:
         return
-    # A set of rules must govern something: moving files, which is then allowed everywhere.
+    # A ruleset must govern some right: moving files, which is then allowed everywhere.
     scopes, governed = _SCOPES if version >= 6 else 0, _MOVE
     if writable is not None:
         governed |= _GOVERNED | (_TRUNCATE if version >= 3 else 0)
@@ -279,17 +272,17 @@ def _confine(writable: list[str] | None) -> None:
 
 
 def _filter_calls(is_strict: bool) -> None:
-    """Refuse what no namespace holds apart: the keys of the user's session, limits of other
-    processes (the keeper's, too), and sockets of other families, such as those by which a virtual
-    machine speaks to its host.
+    """Deny calls that no namespace isolates.
 
-    The ring of io_uring would make such sockets unseen, and memory in a file system without a place
-    nobody counts. A 32-bit program has other numbers for all this, and gets nothing.
+    These are the keys of the user's session, limits of other processes (the keeper's, too), and
+    sockets of other families. One such family connects a virtual machine and its host. io_uring
+    would open such sockets unseen, and memory in an unmounted file system is not counted. A 32-bit
+    program has other call numbers and may make none of its calls.
     """
     name, seccomp, socket, limit, refused = _CALLS.get(os.uname().machine, (0, 0, 0, 0, ()))
     if not name or struct.calcsize("P") != 8:
         return
-    # Each: its label, the code, its number, where it goes on when that fits and when not.
+    # Each: label, code, number, and the next label on a match and otherwise.
     program = [
         ("", _LOAD, 4, "", ""),
         ("", _EQUAL, name, "", "unknown"),
@@ -298,7 +291,7 @@ def _filter_calls(is_strict: bool) -> None:
         *(("", _EQUAL, call, "unknown", "") for call in refused),
         ("", _EQUAL, socket, "socket", ""),
         ("", _EQUAL, limit, "", "allow"),
-        # The process, 0 for its own; and both halves of the address of a new limit.
+        # The process, 0 for the caller; and both halves of the address of a new limit.
         ("", _LOAD, 16, "", ""),
         ("", _EQUAL, 0, "allow", ""),
         ("", _LOAD, 32, "", ""),
@@ -312,7 +305,7 @@ def _filter_calls(is_strict: bool) -> None:
         ("unknown", _END, _FAIL | errno.ENOSYS, "", ""),
         ("allow", _END, _ALLOW, "", ""),
     ]
-    # No label is the next instruction.
+    # No label means the next instruction.
     labels = {label: n for n, (label, *_) in enumerate(program)}
     code = b"".join(
         struct.pack("HBBI", what, *(labels[to] - n - 1 if to else 0 for to in (yes, no)), number)
@@ -320,7 +313,7 @@ def _filter_calls(is_strict: bool) -> None:
     )
     filled = ctypes.create_string_buffer(code)
     whole = struct.pack("HP", len(program), ctypes.addressof(filled))
-    # 4: without a mitigation that would make the program slower (SECCOMP_FILTER_FLAG_SPEC_ALLOW).
+    # 4: without a mitigation that would slow the program down (SECCOMP_FILTER_FLAG_SPEC_ALLOW).
     if ctypes.CDLL(None).syscall(seccomp, 1, 4, whole) != 0 and is_strict:
         raise OSError(0, "the kernel takes no filter of system calls")
 
@@ -339,7 +332,7 @@ def _settle_in(level: str, network: str, shared_mb: str) -> None:
     # No sudo out of the cell, at any level.
     libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # The parent's signals are not for the keeper: it ends by orders only.
+    # The parent's signals do not concern the keeper: only orders end it.
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
 
@@ -366,8 +359,9 @@ def _report(keeper: Keeper, survivors: int) -> bytes:
 
 
 def supervise_command(level: str, network: str, bounds: str, folders: str, *words: str) -> None:
-    """Run a command at the level, with the network "on" or "off", within the bounds, see
-    `supervise._bounds`. The words are so many folders that it may write to, and the command.
+    """Run a command at the level, with the network "on" or "off", within `supervise._bounds`.
+
+    The words are the number of writable folders, these folders, and the command.
     """
     count = int(folders)
     writable = None if level == "L3" else list(words[:count])

@@ -1,5 +1,5 @@
-"""The memory, processes and disk that a command uses, counted by looking, and limited by a control
-group of the kernel where one was delegated to us.
+"""Measures the memory, processes and disk of a command by polling, and limits them by a control
+group where one was delegated to us.
 """
 
 import contextlib
@@ -22,38 +22,37 @@ from compat.run.processes import Known, Process, family, process
 from compat.value import Value
 
 MIB = 1 << 20
-# How the kernel names a file that takes memory and no disk.
+# The kernel's names for files that take memory and no disk.
 IN_MEMORY = ("/memfd:", "/dev/shm/")
-# In /proc/PID/maps: address and inode of a file without a name that takes a disk. The kernel's own
-# files in memory are on device 0:1.
+# In /proc/PID/maps: address and inode of a nameless file on disk. The kernel's own files in memory
+# are on device 0:1.
 _MAPPED = re.compile(
     rb"^([\da-f]+-[\da-f]+) \S+ \S+ (?!00:01 )\S+ (\d+) +/(?!dev/shm/).* \(deleted\)$", re.MULTILINE
 )
 # Below this the machine's own work is in danger, records included.
 FLOOR_BYTES = 256 * MIB
-# Folders are walked at least this often, as what others free may hide what is taken here.
+# Folders are walked at least this often, because freed space elsewhere may hide usage here.
 _WALK_SECONDS = 5.0
 # But a walk may take this share of the time; a folder of 100,000 files takes a second.
 _WALK_SHARE = 0.02
-# Files carry the time of the last tick of the kernel's clock, so new ones may seem a little older
-# than they are.
+# Files carry the time of the kernel's last clock tick, so new ones may seem a little older.
 _CLOCK_SECONDS = 1.0
-# A file without content takes no block, but one of a number of files that a disk can hold.
+# An empty file takes no block, but one of a disk's limited number of files.
 _EMPTY_BYTES = 4096
-# So much of a log is moved at once.
+# Bytes of a log that are moved at once.
 _CHUNK = 1 << 20
 _GONE = (FileNotFoundError, NotADirectoryError, ProcessLookupError)
 
 
 class Disk:
-    """Watches folders. Others use the disk too, so the free space, cheap to ask for, only says when
-    to walk them.
+    """Watches folders. Others use the disk too, so free space, which is cheap to read, only says
+    when to walk them.
     """
 
     def __init__(
         self, folders: Iterable[Path], most_mb: int, *, log: int = -1, links: bool = False
     ) -> None:
-        """With `links` no code of a package runs, and old files get further links."""
+        """With `links` no code of a package runs, and old files only get further links."""
         self.folders, self.log, self.links = tuple(folders), log, links
         self.most = most_mb * MIB
         self.began = time.time() - _CLOCK_SECONDS
@@ -64,10 +63,10 @@ class Disk:
         self.walk: threading.Thread | None = None
 
     def is_full(self, pids: Sequence[int] = ()) -> bool:
-        """Return whether the folders, the log, and files without a name that these processes hold
-        grew by more than the limit, or hardly anything is free; waits for no walk.
+        """Return whether the disk limit is exceeded or hardly anything is free; waits for no walk.
 
-        Where something cannot be looked at, all that the disk lost counts.
+        Counts the folders, the log, and nameless files that these processes hold. Where something
+        is unreadable, all that the disk lost counts.
         """
         free = self._free()
         self.highest = max(self.highest, free)
@@ -91,7 +90,7 @@ class Disk:
         self.walked, self.cost = time.monotonic(), time.monotonic() - begin
 
     def _free(self) -> float:
-        """Return the bytes that are free above the floor; a small disk has a lower floor."""
+        """Return the free bytes above the floor; a small disk has a lower floor."""
         free = []
         for folder in self.folders:
             try:
@@ -106,12 +105,10 @@ class Disk:
 
 
 def taken(folders: Iterable[Path], since: float, hidden: list[OSError], links: bool) -> int:
-    """Return the bytes on disk of the files below the folders that were made or changed since a
-    time.
+    """Return the bytes on disk of files below the folders that were made or changed since a time.
 
-    A file that is also linked from elsewhere, as uv links a wheel's files from its cache, takes
-    nothing here; nor, with `links`, does an old one that only was linked once more. Code of a
-    package could date back what it writes.
+    Files that are also linked from elsewhere, as uv links from its cache, take nothing here. With
+    `links`, neither do old files with a new link. Code of a package could date back its files.
     """
     total = 0
     met: dict[tuple[int, int], int] = {}
@@ -128,9 +125,9 @@ def taken(folders: Iterable[Path], since: float, hidden: list[OSError], links: b
 
 
 def _nameless(pids: Iterable[int], hidden: list[OSError]) -> int:
-    """Return the bytes on disk of the files without a name that the processes have open or mapped.
+    """Return the bytes on disk of the nameless files that the processes have open or mapped.
 
-    The links of what is mapped are followed for root alone, see proc(5).
+    Links of mapped files are followed for root alone, see proc(5).
     """
     sizes: dict[tuple[int, int], int] = {}
     for pid in pids:
@@ -158,9 +155,7 @@ def _nameless(pids: Iterable[int], hidden: list[OSError]) -> int:
 
 
 def _files(folders: Iterable[Path], hidden: list[OSError]) -> Iterator[os.stat_result]:
-    """Yield files and folders below the folders; note what cannot be looked at: a folder without
-    rights, a path that is too long.
-    """
+    """Yield files and folders below; note unreadable ones (no rights, path too long)."""
     waiting = [os.fspath(folder) for folder in folders]
     while waiting:
         try:
@@ -186,10 +181,9 @@ def open_log(path: Path) -> int:
 
 
 def cut_log(log: int, most: int) -> None:
-    """Keep the head and the tail of a log of more than `most` bytes, and between them a line that
-    says what is gone.
+    """Cut a log of more than `most` bytes to its head and tail, with a line that reports the gap.
 
-    Works within the file and by pieces: on a full disk, and whatever its size.
+    Works in place and by pieces: on a full disk, and for any size.
     """
     whole = os.fstat(log).st_size
     if whole <= most:
@@ -197,8 +191,7 @@ def cut_log(log: int, most: int) -> None:
     line = f"\n... {whole - most} bytes cut ...\n".encode()
     head = max((most - len(line)) // 2, 0)
     tail = max(most - len(line) - head, 0)
-    # A descriptor that only appends would append what is written to a place in the middle, see
-    # pwrite(2).
+    # A descriptor that only appends would append even positioned writes, see pwrite(2).
     log = os.open(f"/proc/self/fd/{log}", os.O_RDWR | os.O_CLOEXEC)
     try:
         os.pwrite(log, line[:most], head)
@@ -212,16 +205,15 @@ def cut_log(log: int, most: int) -> None:
 
 _ROOT = Path("/sys/fs/cgroup")
 _CONTROLLERS = ("pids", "memory")
-# The kernel counts threads, and a numeric library starts some for each processor: of a cell with
-# 500 processes none should be refused before the supervisor has seen that they are too many.
+# The kernel counts threads, and a numeric library starts some for each processor. In a cell with
+# 500 processes none should be denied before the supervisor has seen that they are too many.
 _TASKS_PER_PROCESS = 4
 _SUPERVISOR = "compat-supervisor"
 _NAME = re.compile(r"compat-(\d+)-(\d+)-\d+")
 _NUMBERS = itertools.count()
-# A group is busy until the kernel has taken apart the last of its processes.
+# A group is busy until the kernel has removed the last of its processes.
 _EMPTY_SECONDS = 2.0
-# What the kernel reports, in which file of a group, under which key (cgroup v2 and v1), and what it
-# means.
+# The kernel's reports: the file of a group, the key (cgroup v2 and v1), and the meaning.
 _REPORTS: tuple[tuple[str, str, EndedBy], ...] = (
     ("memory.events", "oom_kill", "memory"),
     ("memory.oom_control", "oom_kill", "memory"),
@@ -237,7 +229,7 @@ class Home(Value, frozen=True):
 
 
 class Group:
-    """Without a home there is none, and nothing is limited by it."""
+    """A control group; without a home there is none, and nothing is limited by it."""
 
     def __init__(self, limits: Limits, homes: tuple[Home, ...]) -> None:
         self.controllers = {controller for home in homes for controller in home.controllers}
@@ -249,8 +241,8 @@ class Group:
                 folder.mkdir()
                 self.folders.append(folder)
                 _limit(folder, home.controllers, limits)
-                # Whoever writes to it enters, and is asked for no right of its own: opened here,
-                # used by the keeper.
+                # Any writer enters the group without rights of its own: opened here, used by the
+                # keeper.
                 self.handles.append(os.open(folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC))
         except BaseException:
             self.close()
@@ -280,11 +272,10 @@ def tasks(limits: Limits) -> int:
 
 @functools.cache
 def group_homes() -> tuple[Home, ...]:
-    """Return where this process may make groups, after removing those of processes that are gone.
+    """Return where this process may make groups, after removing those of dead processes.
 
-    Only where that is ours to do: below a group that was delegated to us, or at the root of a
-    hierarchy. In another's group its manager is the only one to make groups
-    (https://systemd.io/CGROUP_DELEGATION, "single-writer rule").
+    Only below a group that was delegated to us, or at the root of a hierarchy. In another's group
+    only its manager may make groups (https://systemd.io/CGROUP_DELEGATION, "single-writer rule").
     """
     homes = tuple(homes_of(_ROOT, Path("/proc/self/cgroup").read_text(encoding="utf-8")))
     for home in homes:
@@ -296,7 +287,7 @@ def homes_of(root: Path, memberships: str) -> list[Home]:
     """`memberships` is the text of /proc/PID/cgroup, see cgroups(7)."""
     homes: list[Home] = []
     missing = list(_CONTROLLERS)
-    # Version 2 comes last in the file and is to be preferred.
+    # Version 2 is last in the file and is preferred.
     for line in reversed(memberships.splitlines()):
         number, controllers, path = line.split(":", 2)
         folder = root
@@ -329,15 +320,13 @@ def remove_dead_groups(home: Path) -> int:
 
 
 def _myself() -> str:
-    # With its beginning, a later process with the same id is another.
+    # The start time distinguishes it from a later process with the same id.
     own = process(os.getpid())
     return f"{os.getpid()}-{own.born if own else 0}"
 
 
 def _delegated(mount: Path, path: str) -> Path:
-    """The nearest folder from ours upwards that was delegated to us, or the root of what we see;
-    else an empty path.
-    """
+    """The nearest folder upwards that was delegated to us, or the visible root; else empty."""
     if path == "/":
         return mount
     below = [part for part in path.split("/") if part]
@@ -360,8 +349,7 @@ def _enabled(folder: Path, wanted: list[str]) -> tuple[str, ...]:
         try:
             _write(control, " ".join(f"+{name}" for name in names))
         except OSError:
-            # A group with processes of its own can have no limited groups below it: they move into
-            # one.
+            # A group with its own processes cannot have limited child groups: they move into one.
             leaf = folder / _SUPERVISOR
             leaf.mkdir(exist_ok=True)
             for pid in (folder / "cgroup.procs").read_text(encoding="utf-8").split():
@@ -384,7 +372,7 @@ def _limit(folder: Path, controllers: tuple[str, ...], limits: Limits) -> None:
     else:
         _write(folder / "memory.max", most)
         swap = folder / "memory.swap.max", "0"
-    # A kernel that does not account for swap has no such file.
+    # A kernel without swap accounting has no such file.
     if swap[0].exists():
         _write(*swap)
 
@@ -412,21 +400,21 @@ def _removed(folder: Path) -> bool:
     return True
 
 
-# The first seconds decide most: import faults, runaway loops. Later a slower look costs less than 1
+# The first seconds matter most: import errors, runaway loops. Later a slower look takes less than 1
 # % of a processor.
 YOUNG_SECONDS = 10.0
 _LOOK_SECONDS = {True: 0.5, False: 1.0}
 _TICK_SECONDS = {True: 0.1, False: 0.25}
-# Idle threads wake up now and then (gRPC's, for one). A tree that takes less than this share of a
-# processor is silent.
+# Idle threads wake up now and then (gRPC's, for one). A tree below this share of a processor is
+# silent.
 IDLE_SHARE = 0.005
 _IDLE_SECONDS = 0.05
-# Up to so many processes are weighed at each tick, so that a fast hog is met early.
+# Up to this many processes are measured at each tick, so that a fast hog is caught early.
 _FEW = 16
-# Signals of a crash: the rest is sent by somebody.
+# Signals of a crash; other signals are sent by somebody.
 _FATAL = frozenset((signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGSEGV))
 _OF_A_NAME = frozenset(string.ascii_letters + string.digits + "_.+-")
-# In /proc/PID/smaps: device and inode of a shared mapping, and its share of the memory.
+# In /proc/PID/smaps: device and inode of a shared mapping, and its proportional size.
 _SHARED = re.compile(
     rb"^[\da-f]+-[\da-f]+ ...s [\da-f]+ ([\da-f]+):([\da-f]+) (\d+).*\n(?:\w+:.*\n)*?Pss: +(\d+)",
     re.MULTILINE,
@@ -435,7 +423,7 @@ _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Meter:
-    """Looks at a tree from outside: cheaply at each tick, at every process at each look."""
+    """Polls a tree from outside: cheaply at each tick, at every process at each look."""
 
     def __init__(
         self, level: Isolation, log: int, room: Room, limits: Limits, group: Group
@@ -474,9 +462,7 @@ class Meter:
         return "memory" if len(self.members) <= _FEW and self._is_too_heavy() else None
 
     def refused(self) -> EndedBy | None:
-        """Return the limit at which the kernel itself refused or killed something; the peak is the
-        limit then.
-        """
+        """Return the limit that the kernel itself enforced; the peak is then the limit."""
         by = self.group.broken()
         if by == "memory":
             self.peak_mb = max(self.peak_mb, self.limits.memory_mb)
@@ -486,15 +472,13 @@ class Meter:
         return os.fstat(self.log).st_size > self.limits.output_mb * MIB
 
     def dead_child(self) -> DeadChild | None:
-        """Return the oldest process of the tree that a crash has ended and that nobody has asked
-        for.
-        """
+        """Return the tree's oldest crashed process that nobody has reaped."""
         dead = [each for each in self._members() if not each.alive and each.status & 0x7F in _FATAL]
         if not dead:
             return None
         first = min(dead, key=lambda each: (each.born, each.pid))
         program = _read(first, "comm").decode(errors="replace").strip()
-        # What is dead chose this name itself, see PR_SET_NAME in prctl(2).
+        # The dead process chose this name itself, see PR_SET_NAME in prctl(2).
         shown = "".join(sign if sign in _OF_A_NAME else "?" for sign in program)
         return DeadChild(program=shown or "?", signal=first.status & 0x7F)
 
@@ -502,7 +486,7 @@ class Meter:
         return self.seconds() < YOUNG_SECONDS
 
     def _is_due(self) -> bool:
-        # One small file tells how many tasks the machine has: a fork bomb is met at the next tick.
+        # One small file has the machine's task count: a fork bomb is caught at the next tick.
         sprouting = _tasks() - self.tasks > self.limits.processes // 2
         return sprouting or time.monotonic() - self.looked >= _LOOK_SECONDS[self._is_young()]
 
@@ -537,7 +521,7 @@ class Meter:
         return now - self.active > self.limits.silence_seconds
 
     def means(self, is_sized: bool) -> tuple[MemoryMeans, ...]:
-        """Return what holds the tree to its memory; `is_sized` is about a sandbox (L3)."""
+        """Return what limits the tree's memory; `is_sized` concerns a sandbox (L3)."""
         group: tuple[MemoryMeans, ...] = ("group",) if "memory" in self.group.controllers else ()
         sized = self.level == "L2" or (self.level == "L3" and is_sized)
         return (*group, "counted", *(("sizes",) if sized else ()))
@@ -551,8 +535,8 @@ class Meter:
         for member in self.members:
             held.add_files(member)
         weight = held.kilobytes + _own(self.members)
-        # Forked processes share pages that each counts as its own. Dividing them is slow, so only
-        # when it matters.
+        # Forked processes share pages that each counts in full. Dividing them is slow, so only do
+        # it when it matters.
         if weight > max(most, self.peak_mb) * 1024:
             weight = min(weight, held.kilobytes + _divided(self.members, held))
         self.peak_mb = max(self.peak_mb, weight // 1024)
@@ -560,9 +544,7 @@ class Meter:
 
 
 class Held:
-    """Memory that lies in files, whether a process maps it or not: memfds, and file systems of the
-    tree's own.
-    """
+    """Memory in files, mapped or not: memfds, and the tree's own file systems."""
 
     def __init__(self) -> None:
         self.kilobytes = 0
@@ -570,7 +552,7 @@ class Held:
         self._devices: set[int] = set()
 
     def add_volume(self, name: str, path: str) -> None:
-        """Count a file system, unless there is still the machine's own under that name."""
+        """Count a file system, unless that name is still the machine's own."""
         try:
             device, volume = os.stat(path).st_dev, os.statvfs(path)
             if device == os.stat(name).st_dev:
@@ -615,17 +597,17 @@ def _own(members: Iterable[Process]) -> int:
 
 
 def _divided(members: Iterable[Process], held: Held) -> int:
-    """Return the KiB of the processes besides what is held, each shared page divided by its
-    sharers; pages of files are not counted.
+    """Return the KiB of the processes besides held memory, each shared page divided by its sharers;
+    pages of files are not counted.
     """
     total = 0
     for member in members:
-        # What it maps is read first: a process that ends or takes more between the two readings
-        # must not count what is held a second time.
+        # Mappings are read first: a process that ends or grows between the two readings must not
+        # count held memory twice.
         mapped = held.mapped(member)
         text = _read(member, "smaps_rollup")
         shared = max(_kilobytes(text, b"Pss_Shmem:") - mapped, 0)
-        # Who forbids to be looked at counts in full.
+        # A process that denies access counts in full.
         total += _kilobytes(text, b"Pss_Anon:") + shared if text else _own([member])
     return total
 

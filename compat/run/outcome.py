@@ -1,6 +1,4 @@
-"""Outcomes: what one run of a cell came to, as a stage and a cause, printed and parsed by the same
-code.
-"""
+"""Outcomes of one run of a cell: a stage and a cause, printed and parsed by the same code."""
 
 import re
 from typing import Literal, get_args
@@ -56,29 +54,29 @@ Cause = Literal[
 ]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 CAUSES: tuple[Cause, ...] = get_args(Cause)
-# These say something about the machine, the network, our limits, the tools of a source build and
-# whether one may run, or about the suite and its declaration; nothing about the versions. That a
-# processor lacks an instruction is one: it says nothing of the same files on another.
+# Causes outside the versions: the machine, the network, our limits, build tools and permission to
+# build, or the suite and its declaration. A missing processor instruction is one: the same files
+# may work on another processor.
 SPURIOUS: frozenset[Cause] = frozenset(
     (
         *("disk", "output", "processes", "network", "index", "cache", "sandbox", "worker"),
         *("cancelled", "illegal-instruction", "build-tool", "source-only", "suite-fault"),
     )
 )
-# Spurious until two runs of the same lock and suite end so: a machine that is slow or short of
-# memory does this once; a library that always raises MemoryError or kills itself does it again.
+# Spurious until two runs of the same lock and suite end so. A slow machine or one short of memory
+# does this once; a library that always raises MemoryError or kills itself does it again.
 DOUBTFUL: frozenset[Cause] = frozenset(("wall-time", "silence", "memory", "killed"))
-# The process ended by itself; whose code did that only a place in its trace tells.
+# The process ended by itself; only a place in its trace shows whose code did it.
 CRASHES: frozenset[Cause] = frozenset(("segfault", "abort", "fatal-python", "premature-exit"))
-# Of these the subject is the place itself, unless a test is; those name a thing.
+# The subject of these is the place, unless a test is the subject; a test failure names a thing.
 PLACED: frozenset[Cause] = frozenset(("syntax", "type-error", "error"))
 NAMING: frozenset[Cause] = frozenset(
     ("missing-module", "missing-attribute", "binary-incompatible", "version-guard", "test-runner")
 )
 _FORM = re.compile(r"(?P<stage>[a-z]+)-fail:(?P<cause>[a-z-]+)(?:\((?P<parts>.*)\))?", re.DOTALL)
-# Labels tell the parts apart, so that any part may be missing; a text without labels is a subject.
+# Labels separate the parts, so that any part may be missing; a text without labels is a subject.
 _PARTS = re.compile(r"(?P<subject>.*?)(?:; by (?P<by>.*?))?(?:; at (?P<at>.*?))?", re.DOTALL)
-# A part that holds a label itself gets a backslash into it, and one more where it has some already.
+# A label inside a part is escaped by a backslash, and existing backslashes get one more.
 _LABEL = re.compile(r";(\\*)(?= (?:by|at) )")
 _ESCAPED = re.compile(r";\\(\\*)(?= (?:by|at) )")
 
@@ -93,10 +91,9 @@ class Passed(Value, frozen=True, kw_only=True):
 class Failed(Value, frozen=True, kw_only=True):
     """A run that did not pass: its stage, the cause, and the subject; each text may be empty.
 
-    The subject is the test or capability at stage `test`; else the package or attribute that is
-    spoken of, or the place (see PLACED). What the subject does not say stands beside it: `by` is
-    the attribute, module or package that a failed test met, `at` the place in the code,
-    `file:line`.
+    The subject is the test or capability at stage `test`; else the package, the attribute, or the
+    place (see PLACED). `by` is the attribute, module or package behind a failed test. `at` is the
+    place in the code, `file:line`.
     """
 
     stage: Stage
@@ -106,9 +103,7 @@ class Failed(Value, frozen=True, kw_only=True):
     at: str = ""
 
     def __str__(self) -> str:
-        """Return `stage-fail:cause(subject; by thing; at place)` without the parts that are
-        empty.
-        """
+        """Return `stage-fail:cause(subject; by thing; at place)` without the empty parts."""
         head = f"{self.stage}-fail:{self.cause}"
         labelled = ("", self.subject), ("; by ", self.by), ("; at ", self.at)
         parts = "".join(label + _LABEL.sub(r";\\\1", text) for label, text in labelled if text)
@@ -123,13 +118,13 @@ class Failed(Value, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """Where in the code it failed, `file:line`; empty when nobody knows."""
+        """Where in the code it failed, `file:line`; empty when unknown."""
         return self.at or (
             self.subject if self.stage in ("import", "collect") and self.cause in PLACED else ""
         )
 
     def brief(self) -> "Failed":
-        """Return it without what stands beside the subject.
+        """The outcome without `by` and `at`.
 
         Records from before 22 November 2026 hold no more than this, so runs are compared by it.
         """
@@ -162,8 +157,9 @@ def brief(outcome: Outcome) -> Outcome:
 
 
 def begins_with(outcome: Outcome | None, start: str) -> bool:
-    """Return whether an outcome prints with that beginning, which may go to its closing bracket: as
-    a whole, or as it was before things and places stood beside the subject.
+    """Return whether an outcome prints with that beginning, up to its closing bracket.
+
+    Matches the full form, and the older one without `by` and `at`.
     """
     return outcome is not None and any(
         str(form).startswith(start) for form in (outcome, brief(outcome))
@@ -192,9 +188,7 @@ def is_suite_fault(outcome: Outcome) -> bool:
 
 
 def is_untrusted(outcome: Outcome) -> bool:
-    """Return whether the cell changed what judges it, or contradicts itself, so that nothing it
-    reports counts.
-    """
+    """Return whether the cell changed its judge or contradicts itself: its reports do not count."""
     untrusted = ("environment-mismatch", "report-mismatch")
     return (
         isinstance(outcome, Failed)
@@ -204,7 +198,5 @@ def is_untrusted(outcome: Outcome) -> bool:
 
 
 def is_doubtful(outcome: Outcome) -> bool:
-    """Return whether the outcome says something only when two runs of the same lock and suite came
-    to it.
-    """
+    """Return whether it counts only after two runs of the same lock and suite gave it."""
     return isinstance(outcome, Failed) and outcome.cause in DOUBTFUL

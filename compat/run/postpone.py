@@ -1,7 +1,7 @@
-"""Postpones the annotations of a source: `from __future__ import annotations` (PEP 563), put where
-it is legal, so that every line keeps its number.
+"""Postpones the annotations of a source by `from __future__ import annotations` (PEP 563), inserted
+where it is legal and moves no line.
 
-The import must come before all other statements except the docstring and others of its kind:
+The import must come before all statements except the docstring and its kind:
 https://docs.python.org/3/reference/simple_stmts.html#future-statements
 """
 
@@ -21,10 +21,11 @@ _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 def with_postponed_annotations(source: bytes) -> bytes | None:
-    """Return the source with its annotations postponed; None where that changes nothing or cannot
-    be done: it has the import, it is not Python, or it is not UTF-8.
+    """Return the source with postponed annotations; None where that changes nothing or is
+    impossible.
 
-    What is returned has been parsed: it is the same module with one statement more.
+    Impossible: it has the import, it is not Python, or it is not UTF-8. The returned source was
+    parsed: it is the same module with one statement more.
     """
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
@@ -59,10 +60,10 @@ def has_future_annotations(tree: ast.Module) -> bool:
 
 
 def postpone_in(cell: Path, site: str, paths: Iterable[str]) -> tuple[str, ...]:
-    """Change those files of a cell's site-packages, before any code of the cell has run, and return
-    which were changed.
+    """Change those files of a cell's site-packages before code of the cell runs; return the changed
+    ones.
 
-    A changed file is a new one: the one before may be shared with the installer's cache by a link.
+    A changed file is a new one: the old one may share a link with the installer's cache.
     """
     changed = []
     for path in paths:
@@ -107,7 +108,7 @@ def _inserted(body: bytes, tree: ast.Module) -> bytes:
     row = min([first.lineno, *(node.lineno for node in decorators)]) - 1
     is_compound = hasattr(first, "body") or isinstance(first, ast.Match)
     if is_compound:
-        # Nothing may stand before it on its line, so here the numbers do move.
+        # Nothing may precede it on its line, so here the line numbers do move.
         lines.insert(row, STATEMENT.encode() + (b"\r" if lines[row].endswith(b"\r") else b""))
     else:
         lines[row] = f"{STATEMENT}; ".encode() + lines[row]

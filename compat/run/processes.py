@@ -1,7 +1,7 @@
-"""The processes of this machine as /proc shows them, and how all below one of them are killed.
+"""The processes of this machine from /proc, and how to kill all descendants of one.
 
-It is a part of `compat.run.keeper`, which starts with each command of each cell: so it imports
-nothing but the standard library, and no `typing`, which takes as long as all the rest.
+It is a part of `compat.run.keeper`, which starts with each command of each cell. So it imports only
+the standard library, and no `typing`, which takes as long as everything else.
 """
 
 import contextlib
@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 
 SWEEP_SECONDS = 5.0
-# One look at /proc can miss a process that forks meanwhile; three in a row have not, in any test.
+# One scan of /proc can miss a process that forks meanwhile; in tests three in a row never did.
 _EMPTY_LOOKS = 3
 
-# At L0 the command's environment carries this, so that orphans which left no other trace are found.
+# At L0 the command's environment has this variable, which identifies orphans without other trace.
 MARK = "COMPAT_CELL"
 
 Known = set[tuple[int, int]]
@@ -39,9 +39,7 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs or could run: a zombie only waits for its parent to ask for its
-        exit code.
-        """
+        """Whether it still runs or could run: a zombie only waits for its parent to reap it."""
         return self.state not in "ZX"
 
 
@@ -57,7 +55,7 @@ def process(pid: int) -> Process | None:
             line = file.read()
     except OSError:
         return None
-    # The name stands in parentheses and may itself hold spaces and parentheses.
+    # The name is in parentheses and may itself hold spaces and parentheses.
     field = line[line.rindex(b")") + 2 :].split()
     ticks = sum(int(part) for part in field[11:15])
     parent, group, session, born, threads, pages, status = (
@@ -70,8 +68,8 @@ def process(pid: int) -> Process | None:
 def family(root: int, known: Known | None = None) -> list[Process]:
     """Return the descendants of `root`, without it.
 
-    At L0 orphans leave the tree: there `known` remembers who was in it, and their sessions and
-    groups find the rest.
+    At L0 orphans leave the tree. `known` remembers its members, and their sessions and groups
+    identify the rest.
     """
     everyone = list(processes())
     children: dict[int, list[Process]] = {}
@@ -116,12 +114,11 @@ def send(members: Iterable[Process], *numbers: int) -> None:
 
 
 def kill_descendants(root: int, known: Known | None = None) -> int:
-    """Kill the descendants of another process until none is seen; return how many still are after
-    `SWEEP_SECONDS`.
+    """Kill the descendants of another process; return how many remain after `SWEEP_SECONDS`.
 
-    Killed at once rather than frozen first: what is dead neither forks nor has to be looked at in
-    the next round, so the rounds get shorter and win against a fork bomb. A look is not atomic: one
-    that finds nobody is not enough.
+    They are killed rather than frozen first: dead processes neither fork nor are scanned again, so
+    the rounds get shorter and win against a fork bomb. A scan is not atomic: an empty one is not
+    enough.
     """
     deadline = time.monotonic() + SWEEP_SECONDS
     empty = 0
@@ -136,10 +133,9 @@ def kill_descendants(root: int, known: Known | None = None) -> int:
 
 
 def reap_all(ended: dict[int, int]) -> bool:
-    """Note the wait status of each child that has ended; return whether there are others.
+    """Note the wait status of each ended child; return whether there are others.
 
-    For who takes in orphans, having no child means that no descendant is left; no look at /proc
-    could be as sure.
+    For an adopter of orphans, no child means no descendant; no scan of /proc could be as sure.
     """
     try:
         while (pair := os.waitpid(-1, os.WNOHANG))[0]:
@@ -150,11 +146,10 @@ def reap_all(ended: dict[int, int]) -> bool:
 
 
 def kill_children() -> None:
-    """Kill the own children, and then those who become it thereby, until there is none, for up to
-    `SWEEP_SECONDS`.
+    """Kill own children and their adopted orphans until none is left, for up to `SWEEP_SECONDS`.
 
-    They cannot be mistaken, as only we reap them. Faster than a look at all processes, so that even
-    a chain is met in which each process starts the next and leaves.
+    Their ids cannot be reused, as only we reap them. It is faster than a scan of all processes, so
+    it catches even a chain in which each process starts the next and exits.
     """
     deadline = time.monotonic() + SWEEP_SECONDS
     while reap_all({}) and time.monotonic() < deadline:

@@ -1,6 +1,4 @@
-"""The folder in which one process makes its cells: nobody else's while it lives, removed when it is
-gone.
-"""
+"""The folder in which one process makes its cells: exclusive to it, and removed after its end."""
 
 import contextlib
 import os
@@ -14,11 +12,10 @@ _KEPT = "kept-"
 
 
 class Scratch:
-    """A folder of one process below the folder of all cells; locked until it is closed or the
-    process ends.
+    """A folder of one process below the folder of all cells; locked until closed or process exit.
 
     Two processes that shared a cell's folder recorded false verdicts: each removes the folder
-    before it begins. `keep` leaves what is in it for people to look at; no sweep takes that.
+    before it begins. `keep` leaves its content for people to look at; no sweep removes that.
     """
 
     def __init__(self, cells: Path, *, keep: bool = False) -> None:
@@ -27,7 +24,7 @@ class Scratch:
         handle = None
         while handle is None:
             self.folder = Path(tempfile.mkdtemp(prefix=_KEPT if keep else "run-", dir=cells))
-            # A sweep that came between takes the folder for a dead one and removes it.
+            # A sweep in between takes the folder for a dead one and removes it.
             with contextlib.suppress(FileNotFoundError):
                 handle = files.lock(self.folder / _LOCK)
         self._handle = handle
@@ -43,9 +40,9 @@ class Scratch:
 
 
 def remove_dead_folders(cells: Path) -> int:
-    """Remove the folders of processes that are gone, and return how many there were.
+    """Remove the folders of dead processes, and return their number.
 
-    What cannot be removed is left for the next sweep.
+    Folders that cannot be removed are left for the next sweep.
     """
     count = 0
     for folder in sorted(cells.iterdir()) if cells.is_dir() else ():

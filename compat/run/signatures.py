@@ -9,8 +9,8 @@ from compat.run.outcome import Cause
 class Signature(NamedTuple):
     """A pattern over an exception (`Type: message`) or a log, and its cause.
 
-    A group `subject` names the thing, after its `owner` where that is told. Without a group the
-    thing is always the same.
+    A group `subject` names the thing, after its `owner` where known. Without a group the thing is
+    constant.
     """
 
     cause: Cause
@@ -22,7 +22,7 @@ def _signature(cause: Cause, pattern: str, subject: str = "") -> Signature:
     return Signature(cause, re.compile(pattern), subject)
 
 
-# The first that matches decides; the general ones stand last.
+# The first match decides; the general ones are last.
 EXCEPTIONS = (
     _signature(
         "version-guard",
@@ -38,7 +38,7 @@ EXCEPTIONS = (
         r"(?P<subject>[\w.-]+) is version [\w.]+, but this version of [\w.-]+ requires version",
     ),
     _signature("missing-module", r"ModuleNotFoundError: No module named '(?P<subject>[^']+)'"),
-    # What a module says that was compiled for another version of a package:
+    # The message of a module that was compiled for another version of a package:
     # https://numpy.org/doc/stable/user/troubleshooting-importerror.html
     _signature(
         "binary-incompatible",

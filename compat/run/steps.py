@@ -1,6 +1,4 @@
-"""Runs the commands of a cell's steps, each isolated and within its limits, and notes how they
-ended.
-"""
+"""Runs the commands of a cell's steps, each isolated and limited, and records their ends."""
 
 import shutil
 import threading
@@ -20,8 +18,8 @@ from compat.run.supervise import run_limited
 _INSTALL_SECONDS = BUILD_SECONDS  # a source build of an old package may take many
 _LOG_TAIL = 200_000
 
-# What a cell is at, for whoever watches: making the environment is a part of the install, and after
-# the suite the cell's files are checked.
+# A cell's current step, for display: the install includes making the environment, and after the
+# suite the cell's files are checked.
 Activity = Literal["environment", "install", "import", "suite", "check"]
 Enter = Callable[[Activity, Path], None]
 
@@ -58,9 +56,10 @@ class StepRunner:
         instead: list[str] | None = None,
         own_only: bool = False,
     ) -> bool:
-        """Run one command as (a part of) a step; return whether it ended well. Where it failed by
-        itself nothing is noted, and the command `instead` comes in its place, with a network. An
-        install that needs its `own_only` writes to its cell, not to the cache that cells share.
+        """Run one command as (a part of) a step; return whether it succeeded.
+
+        If it fails by itself, `instead` runs in its place with a network, and nothing is recorded.
+        An install with `own_only` writes to its cell, not to the shared cache.
         """
         log = self.evidence / f"{name}.log"
         part = self.evidence / f"{name}.part.log"
@@ -84,7 +83,8 @@ class StepRunner:
             command, room, self.limits(name), level=self.bench.level, cancel=self.cancel
         )
         is_well = ended.by == "exit" and ended.exit_code == 0
-        # What a limit or a signal ended has installed half of the packages: nothing adds to that.
+        # A command that a limit or a signal ended has installed half of the packages: do not add to
+        # that.
         if (
             instead is not None
             and not is_well

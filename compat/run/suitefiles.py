@@ -1,4 +1,4 @@
-"""The files of a suite as a cell gets them: their place, their digest, and the tests to collect."""
+"""The files of a suite as a cell gets them: the folder, the digest, and the tests to collect."""
 
 import contextlib
 import hashlib
@@ -35,9 +35,9 @@ from compat.errors import DeclarationError
 from compat.files import read_if_there
 from compat.value import Value
 
-# Plugins of pytest that a plain run would load and a cell does not. A retry hides a failure, and a
-# shuffled order gives equal cells different questions. All others are loaded; the options that make
-# xdist, coverage and the like act are left out of the settings.
+# Plugins that a plain pytest run would load and a cell does not. A retry hides a failure. A
+# shuffled order gives equal cells different tests. All others are loaded; options that activate
+# xdist, coverage and the like are dropped from the settings.
 _LEFT_OUT = ("pytest-rerunfailures", "flaky", "pytest-retry", "pytest-randomly")
 
 
@@ -57,8 +57,9 @@ def python_texts(folder: Path) -> dict[str, str]:
 
 
 def packages_above(folder: Path, tests: str) -> dict[str, str]:
-    """Return the packages above a project's own tests that the installed ones stand for, outermost
-    first: the folder of each below the suite's, by its dotted name.
+    """Return the packages above a project's own tests that the installed ones replace.
+
+    Maps each dotted name to the folder below the suite's, outermost first.
     """
     packages: dict[str, str] = {}
     parts: list[str] = []
@@ -92,8 +93,8 @@ def suite_contents(folder: Path) -> dict[str, bytes]:
 def suite_digest(folder: Path) -> str:
     """Return the sha256 over the names and contents of a suite's files.
 
-    A table made from records, between its marks in a document, has no part in it: it is no question
-    but the answers.
+    A table generated from records, between its marks in a document, is excluded: it depends on
+    results.
     """
     digest = hashlib.sha256()
     for path in _suite_files(folder):
@@ -113,8 +114,8 @@ def _asked(path: Path) -> bytes:
 
 
 def suite_tests(folder: Path, below: str = "") -> frozenset[str]:
-    """Return the tests that pytest has to collect from the suite whatever is installed, as it names
-    them; with `below`, those of that file or folder of it.
+    """Return the tests that pytest must collect whatever is installed, as pytest names them; with
+    `below`, those of that file or folder.
     """
     tests = collectable_tests(_texts(folder))
     return frozenset(
@@ -123,15 +124,17 @@ def suite_tests(folder: Path, below: str = "") -> frozenset[str]:
 
 
 def left_out_plugins(subject: str) -> list[str]:
-    """Return the packages whose plugins of pytest a cell does not load, unless one is tested."""
+    """Return the packages whose pytest plugins a cell does not load, unless one is tested."""
     return [name for name in _LEFT_OUT if name != canonicalize_name(subject)]
 
 
 def left_out_tests(
     folder: Path, tests: Iterable[str], left_out: Iterable[tuple[str, str]], newer: Iterable[str]
 ) -> frozenset[str]:
-    """Return those of the tests that a cell need not collect: those that are newer than the
-    release, and those that it says it left out for a mark, where a file of the suite has that mark.
+    """Return the tests that a cell need not collect.
+
+    These are newer than the release, or the cell reports them as skipped for a mark that a file of
+    the suite has.
     """
     mark_of = {test: mark for mark, test in left_out}
     names = frozenset(newer)
@@ -170,7 +173,7 @@ def suite_notes(
 
 
 class SuiteCore(Value, frozen=True):
-    """What a smoke run asks for: the ids of the core, and the tests that must report under them."""
+    """What a smoke run requires: the ids of the core, and the tests that must report under them."""
 
     ids: frozenset[str]
     tests: frozenset[str]
@@ -183,8 +186,8 @@ def suite_core(folder: Path, patterns: Sequence[str]) -> SuiteCore:
 
 
 def owed_capabilities(folder: Path, suite: Suite) -> dict[Tier, frozenset[str]]:
-    """Return the ids that a run of each tier must report when it passed, as far as the files tell;
-    of a project's own tests none, as a cell leaves the newer ones out.
+    """Return the ids that a passing run of each tier must report, as far as the files show; none
+    for a project's own tests, because a cell skips newer ones.
     """
     if suite.tests:
         return {}
@@ -207,11 +210,11 @@ _IMPORTS = re.compile(rb"^[ \t]*(?:from|import) +(\w+)", re.MULTILINE)
 
 
 def placed_suite(folder: Path, matrix: Matrix, cache: Callable[[], Path]) -> Path:
-    """Return the folder of a suite: the one beside matrix.toml; of a project's own tests a copy
-    below the cache folder, under the digest of what is in it.
+    """Return the folder of a suite: the one beside matrix.toml, or a cached copy of a project's
+    tests.
 
-    `folder` is that of the matrix. Raises DeclarationError for tests that are not there, lie
-    outside the repository by a link, or are too large.
+    The copy is named by its digest. `folder` is that of the matrix. Raises DeclarationError for
+    tests that do not exist, lie outside the repository by a link, or are too large.
     """
     if matrix.suite.path:
         return folder / matrix.suite.path
@@ -227,7 +230,7 @@ def placed_suite(folder: Path, matrix: Matrix, cache: Callable[[], Path]) -> Pat
         digest.update(name.encode() + b"\0" + hashlib.sha256(contents[name]).digest())
     place = cache() / "suites" / digest.hexdigest()
     if not place.is_dir():
-        # Under another name first: a copy is there whole, or not at all.
+        # Written under another name first: a copy is complete or absent.
         part = files.new_folder(place.with_suffix(".part"))
         for name, content in contents.items():
             (part / name).parent.mkdir(parents=True, exist_ok=True)
@@ -268,8 +271,9 @@ def _in_tests(parts: Iterable[str]) -> bool:
 
 
 def _holds_tests(repository: Path, tests: Path) -> bool:
-    """Whether tests are a package of the library, with a folder of them in each of its parts: of
-    such a package the installed one is tested, and the folders of tests alone are copied.
+    """Whether tests are a package of the library, with a folder of them in each of its parts.
+
+    Then the installed package is tested, and only the folders of tests are copied.
     """
     if _in_tests(tests.relative_to(repository).parts) or not (tests / INIT).exists():
         return False
@@ -280,8 +284,8 @@ def _holds_tests(repository: Path, tests: Path) -> bool:
 def _helpers(
     repository: Path, matrix: Matrix, contents: Mapping[str, bytes]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield what tests import from beside themselves, at the top of the repository: it is no part
-    of the library, and a plain run finds it.
+    """Yield what tests import from the top of the repository: not part of the library, but a plain
+    run finds it.
     """
     texts = [content for name, content in contents.items() if name.endswith(".py")]
     names = {name.decode() for text in texts for name in _IMPORTS.findall(text)}
@@ -299,7 +303,7 @@ def _helpers(
 
 
 def _top(repository: Path, tests: Path) -> Path:
-    """The topmost folder that is called like one of tests: helpers may stand above those named."""
+    """The topmost folder named like one of tests: helpers may lie above the named ones."""
     inside = tests.relative_to(repository)
     for number, part in enumerate(inside.parts, start=1):
         if part in _TEST_FOLDERS:

@@ -1,4 +1,4 @@
-"""Runs a command as a process tree under limits, so that nothing of it survives."""
+"""Runs a command as a process tree under limits, and kills all of it at the end."""
 
 import contextlib
 import functools
@@ -20,16 +20,16 @@ from compat.run.isolation import HIGHEST_FIRST, Inside, Room, made_up, tool, wra
 from compat.run.meter import MIB, Group, Meter, cut_log, group_homes, open_log, tasks
 
 _LOG = logging.getLogger(__name__)
-# What the keeper needs to kill its tree, before it is killed with it.
+# Seconds that the keeper needs to kill its tree, before it is killed with it.
 _KILL_SECONDS = 1.5
-# A dead tree's memory is given back: gigabytes take a moment.
+# Freeing a dead tree's memory takes a moment for gigabytes.
 _GONE_SECONDS = 5.0
-# These ask the tree to end, as it may have something to say; what eats the machine is killed at
-# once.
+# These limits ask the tree to end, because its dump is useful; a tree that exhausts the machine is
+# killed at once.
 _POLITE: frozenset[EndedBy] = frozenset(("wall-time", "silence", "cancelled"))
 _DUMPED: frozenset[EndedBy] = frozenset(("wall-time", "silence"))
 _REPORT = re.compile(keeper.READY + rb"(exit|signal|killed|expired) (\d+) (\d+)\n")
-# So much better is the keeper's priority, in steps of nice(2).
+# Steps of nice(2) by which the keeper's priority is better.
 _AHEAD = 5
 _MARGIN = 50
 _PROBE = Limits(
@@ -38,7 +38,7 @@ _PROBE = Limits(
 
 
 def levels(environ: Mapping[str, str]) -> tuple[Isolation, ...]:
-    """Return the isolation levels that this machine allows, highest first, each found by running
+    """Return the isolation levels that this machine allows, highest first, each verified by running
     something in it.
     """
     with tempfile.TemporaryDirectory() as folder:
@@ -58,10 +58,11 @@ def run_limited(
     cancel: threading.Event | None = None,
     grace_seconds: float = keeper.GRACE_SECONDS,
 ) -> Ended:
-    """Return how the command ended, in the room, under the limits; nothing of it is alive then.
+    """Run the command in the room under the limits, and return how it ended; all of it is dead
+    then.
 
     Blocks; to end it early set `cancel`. A command that cannot be started ends with 127, as in a
-    shell. A log that outgrew its limit keeps head and tail. Raises OSError when the log cannot be
+    shell. A log over its limit is cut to head and tail. Raises OSError when the log cannot be
     written.
     """
     log = open_log(room.log)
@@ -90,11 +91,11 @@ def run_limited(
 
 
 def _bounds(limits: Limits, level: Isolation, group: Group) -> str:
-    """Return what the keeper sees to: seconds, the command's priority, RLIMIT_NPROC (0 for none),
-    MiB of shared memory, groups to enter.
+    """Return the keeper's bounds: seconds, the command's priority, RLIMIT_NPROC (0 for none), MiB
+    of shared memory, groups to enter.
 
     RLIMIT_NPROC counts per user namespace since Linux 5.14, and never limits the real root, see
-    getrlimit(2). The margin lets the meter see too many tasks before the first is refused.
+    getrlimit(2). The margin lets the meter see too many tasks before the first is denied.
     """
     kernel = tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
     is_counted = level in ("L3", "L2") and os.getuid() != 0 and kernel >= (5, 14)
@@ -148,9 +149,7 @@ def _works(level: Isolation, folder: Path, environ: Mapping[str, str]) -> bool:
 
 
 class _Tree:
-    """The keeper and its processes, and the two pipes to the keeper, which no other process
-    gets.
-    """
+    """The keeper, its processes, and the keeper's two pipes, which no other process gets."""
 
     def __init__(self) -> None:
         self.outer: subprocess.Popen[bytes] | None = None
@@ -163,7 +162,7 @@ class _Tree:
     def start(
         self, command: Sequence[str], room: Room, level: Isolation, log: int, handles: Sequence[int]
     ) -> None:
-        """When it cannot be started, the log says why."""
+        """If it cannot be started, the log has the reason."""
         _LOG.info("starting %s", shlex.join(command))
         try:
             with _ahead():
@@ -202,7 +201,7 @@ class _Tree:
         return True
 
     def close(self, level: Isolation, known: processes.Known | None) -> None:
-        """Even when the keeper was killed, stopped or starved."""
+        """Works even when the keeper was killed, stopped or starved."""
         if self.outer is None:
             return
         if not self.has_ended(0):
@@ -222,11 +221,11 @@ class _Tree:
 
 @contextlib.contextmanager
 def _ahead() -> Iterator[None]:
-    """Give what this thread starts a better priority, where that is allowed: a deadline holds on a
-    starved machine too.
+    """Raise the priority of what this thread starts, where allowed: deadlines hold on a starved
+    machine.
 
-    On Linux a priority is a thread's own; where it cannot be raised, the cell's is lowered by its
-    keeper.
+    On Linux a priority belongs to a thread. Where it cannot be raised, the keeper lowers the
+    cell's.
     """
     priority = os.getpriority(os.PRIO_PROCESS, 0)
     with contextlib.suppress(OSError):
@@ -253,7 +252,7 @@ def _watched(tree: _Tree, meter: Meter, cancel: threading.Event | None) -> Ended
         broken = meter.broken()
         if broken:
             return broken
-    # However fast it was: a log over its limit ends the same way each time.
+    # Independent of speed: a log over its limit ends the same way each time.
     return "output" if meter.is_too_long() else meter.refused() or "exit"
 
 

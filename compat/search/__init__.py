@@ -1,5 +1,4 @@
-"""The `search` room: an open question about versions in, the next version to try or the answer out.
+"""Search strategies over versions: they choose the next version to try and report the answer.
 
-Nothing here runs anything: whoever holds an engine asks what to try, tries it, and says what
-happened.
+Nothing here runs anything: the caller asks what to try, tries it, and reports the result.
 """

@@ -1,6 +1,4 @@
-"""Which names a release's sources define, and how its functions may be called: read with `ast`,
-nothing is run.
-"""
+"""Reads with `ast`, without running them, which names sources define and how to call them."""
 
 import ast
 import builtins
@@ -11,19 +9,20 @@ from typing import Literal, TypeAlias
 
 from compat.value import Value
 
-# Of a callable: what it accepts by name, what it requires (`!name`), and the most positional
-# arguments (`#2`); `**` and `*` where it accepts any. None of what is not called.
+# Of a callable: the accepted keyword arguments, the required ones (`!name`), and the most
+# positional arguments (`#2`); `**` and `*` where it accepts any. Empty for other objects.
 Parameters: TypeAlias = "tuple[str, ...] | None"
-# Tables of names that a module no longer has carry one of these words.
+# Tables of removed names have one of these words in their name.
 _GONE = ("expired", "former", "removed")
 _COMPILED = (".so", ".pyd")
 
 
 class Surface(Value, frozen=True):
-    """What one module defines. `names` includes `Class.member`; `stars` and `aliases` point into
-    other modules; `bases` are those of its classes. `exports` is what `import *` gives of its own
-    names, where `__all__` says it. `is_open` says that more names may come at run time than the
-    source shows.
+    """What one module defines. `names` includes `Class.member`.
+
+    `stars` and `aliases` point into other modules; `bases` are those of its classes. `exports` are
+    the names that `import *` gives, where `__all__` lists them. `is_open` means that more names may
+    appear at run time.
     """
 
     names: dict[str, Parameters]
@@ -35,7 +34,7 @@ class Surface(Value, frozen=True):
 
 
 def surface(source: bytes, module: str, is_package: bool) -> Surface:
-    """Read one module; one that does not parse is open and empty."""
+    """Parse one module; one that does not parse is open and empty."""
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -56,7 +55,7 @@ def surface(source: bytes, module: str, is_package: bool) -> Surface:
 
 
 def module_of(path: str) -> str | None:
-    """The dotted module of a file below the packages folder; None for what is no module."""
+    """The dotted module of a file below the packages folder; None for other files."""
     stem, _, ending = path.rpartition("/")[2].partition(".")
     if not (ending == "py" or (f".{ending}".endswith(_COMPILED) and stem)):
         return None
@@ -195,8 +194,10 @@ def parameters_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, ..
 
 
 def _lazy_names(value: ast.expr | None) -> Iterator[str]:
-    """The names that a table for a module's `__getattr__` offers: `{"name": "module"}`, `{"module":
-    ["name"]}`, `{"name": ("why it is deprecated", object)}`. What stands for None was removed.
+    """The names that a table for a module's `__getattr__` offers.
+
+    Forms: `{"name": "module"}`, `{"module": ["name"]}`, `{"name": ("why it is deprecated",
+    object)}`. A name with None was removed.
     """
     if not isinstance(value, ast.Dict):
         if isinstance(value, ast.Set | ast.List | ast.Tuple):
@@ -228,11 +229,11 @@ def _strings(nodes: list[ast.expr]) -> Iterator[str]:
             yield node.value
 
 
-# ---- Which object of a package a release lacks or changed, as its sources tell: nothing is run
+# ---- Which object of a package a release lacks or changed, by its sources; nothing is run
 
 
 # `f() got an unexpected keyword argument 'x'`, `f() missing 1 required positional argument: 'x'`,
-# `f() takes 2 positional arguments but 3 were given`, with a class before the name or not.
+# `f() takes 2 positional arguments but 3 were given`, with or without a class before the name.
 _CALLED = re.compile(
     r"(?P<name>[\w.]+)\(\) (?:got an unexpected|got multiple|missing \d|takes |got some positional)"
 )
@@ -242,12 +243,11 @@ _DEEPEST = 12
 
 
 class ApiChange(Value, frozen=True, kw_only=True):
-    """An object of the release that works, as the one that fails has it no more or otherwise.
+    """An object of the working release that the failing one lacks or changed.
 
-    It was `added` later where the failing release is the older one. Of what takes other parameters
-    there, `lost` are those that only the working release takes and `new` those that only the
-    failing one takes or requires. `file` is where the working release has it, below the
-    environment's packages.
+    It was `added` later where the failing release is the older one. `lost` are parameters that only
+    the working release accepts, and `new` those that only the failing one accepts or requires.
+    `file` is the working release's, below the environment's packages.
     """
 
     name: str
@@ -260,12 +260,12 @@ class ApiChange(Value, frozen=True, kw_only=True):
 def api_change(
     good: str, bad: str, modules: tuple[str, ...], text: str, *, is_older: bool = False
 ) -> ApiChange | None:
-    """Return the object that the text of a failure names, if the failing release lacks it or has it
-    with other parameters; None where the sources do not tell.
+    """Return the object in a failure's text, if the failing release lacks it or changed its
+    parameters.
 
-    `good` and `bad` are folders that hold the working and the failing release, `modules` the
-    top-level modules of the first. Both are read, and never imported. `is_older` says that the
-    failing release is the older one.
+    None where the sources do not show it. `good` and `bad` are folders with the working and the
+    failing release, `modules` the top-level modules of the first. Both are read, and never
+    imported. `is_older` means that the failing release is the older one.
     """
     working, failing = _Release(good), _Release(bad)
     called = _CALLED.search(text)
@@ -295,7 +295,7 @@ def _candidates(text: str, modules: tuple[str, ...]) -> Iterator[str]:
 
 
 class _Release:
-    """The sources of one release in a folder; each module is read when it is asked for."""
+    """The sources of one release in a folder; each module is parsed on first use."""
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
@@ -322,7 +322,7 @@ class _Release:
                 yield module, file
 
     def place(self, dotted: str, depth: int = _DEEPEST) -> str | None:
-        """The file that has an object; empty where none has it, None where the sources leave that
+        """The file that defines an object; empty where none does, None where the sources leave that
         open: another package, a `__getattr__`, a file that does not parse.
         """
         parts = dotted.split(".")
@@ -330,7 +330,7 @@ class _Release:
         matched = ((n, file) for n in lengths if (file := self.file(".".join(parts[:n]))))
         length, file = next(matched, (0, ""))
         if not file or length == len(parts):
-            return file or None  # without the package itself nothing is known of its names
+            return file or None  # without the package itself, its names are unknown
         module = ".".join(parts[:length])
         each, name = self.surface(module, file), ".".join(parts[length:])
         if name in each.names:
@@ -349,7 +349,7 @@ class _Release:
 
     def functions(self, top: str, wanted: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         """Each function of that name, or constructor of such a class: its dotted name, its file,
-        and its parameters as `surface` writes them.
+        and its parameters as in `surface`.
         """
         for module, file in self.modules(top):
             for name, parameters in self.surface(module, file).names.items():
@@ -379,6 +379,6 @@ def _changed_calls(
 
 
 def _only(takes: tuple[str, ...], other: tuple[str, ...], sign: str) -> tuple[str, ...]:
-    """The parameters that only one of two functions takes, or with `!` requires."""
+    """The parameters that only one of two functions accepts, or with `!` requires."""
     lone = (each for each in takes if each not in other and each[0] not in "#*")
     return tuple(dict.fromkeys(each.removeprefix(sign) for each in lone if sign or each[0] != "!"))

@@ -1,9 +1,9 @@
-"""Which package, and which release of it, is the cause that one lock fails where another works.
+"""Finds the package, and its release, because of which one lock fails where another works.
 
-A change is looked for by bisection of the list, one culprit after the other (Hemery et al.,
-"Extracting MUCs from constraint networks", ECAI 2006): log2(n) trials each. Where a trial says
-nothing, the minimising algorithm ddmin of Zeller and Hildebrandt ("Simplifying and Isolating
-Failure-Inducing Input", IEEE TSE 28(2), 2002) goes on with what is left; it can live with that.
+The list of changes is bisected, one culprit after the other (Hemery et al., "Extracting MUCs from
+constraint networks", ECAI 2006): log2(n) trials each. Where a trial is unresolved, the minimising
+algorithm ddmin handles the rest, because it allows such trials (Zeller and Hildebrandt,
+"Simplifying and Isolating Failure-Inducing Input", IEEE TSE 28(2), 2002).
 """
 
 import datetime
@@ -38,25 +38,24 @@ from compat.search.boundary import (
 )
 from compat.value import Value
 
-# What an environment with some of the changes came to: it fails in the same way, it works, or it
-# says nothing, because it cannot be installed or fails in another way.
+# The result of an environment with some changes: the same failure, a pass, or unresolved.
+# Unresolved means that it cannot be installed or fails in another way.
 Trial = Literal["fails", "works", "unresolved"]
-# What a set of changes came to; equal sets are run once.
+# The results of sets of changes; equal sets run once.
 Tried = Callable[[Iterable[str]], Trial]
 
-# ---- which few of many changes are to blame
+# ---- which few of many changes cause the failure
 
-# Where the middle of a list says nothing, so many of its neighbours are tried before ddmin takes
-# over. Chosen on 2026-11-23: pairs that have to move together leave one such place each.
+# Where the middle of a list is unresolved, this many neighbours are tried before ddmin takes over.
+# Chosen on 2026-11-23: pairs that must move together leave one such position each.
 NEIGHBOURS = 3
 
 
 class Culprits(Value, frozen=True, kw_only=True):
-    """The changes that are to blame together, in the order in which they were given; none where
-    none can be blamed, and `because` says why.
+    """The changes that together cause the failure, in the given order; if none, `because` says why.
 
-    `is_minimal` says that without any one of them the failure was seen to be gone; otherwise a
-    trial without one was unresolved.
+    `is_minimal` means that the failure was gone without any one of them; otherwise a trial without
+    one was unresolved.
     """
 
     changes: tuple[str, ...] = ()
@@ -69,11 +68,11 @@ def culprits(
     run: Callable[[frozenset[str]], Trial],
     first: Sequence[Sequence[str]] = (),
 ) -> Culprits:
-    """Return a smallest set of changes that brings the failure about.
+    """Return a smallest set of changes that causes the failure.
 
-    `run` applies a set of changes to the good side; equal sets are run once. Sets in `first` are
-    under suspicion: they are tried before all others, and one that is not enough alone is tried
-    together with others before those are tried without it.
+    `run` applies a set of changes to the good side; equal sets run once. Suspected sets in `first`
+    are tried before all others. An insufficient one is tried together with others before those are
+    tried without it.
     """
     known = cache(run)
 
@@ -95,10 +94,9 @@ def culprits(
 
 
 def _bisected(chosen: list[str], rest: list[str], tried: Tried) -> list[str]:
-    """Changes that fail together and are few: `chosen`, which are under suspicion, and those of
-    `rest` that bisection finds to be needed besides, or that it cannot tell apart.
+    """A few changes that fail together: the suspected `chosen`, and the needed ones of `rest`.
 
-    All of both together fail.
+    Bisection finds the needed ones, or a group that it cannot separate. All of both together fail.
     """
     while tried(chosen) != "fails":
         end, is_needed = _shortest_failing(chosen, rest, tried)
@@ -109,8 +107,9 @@ def _bisected(chosen: list[str], rest: list[str], tried: Tried) -> list[str]:
 
 
 def _shortest_failing(chosen: list[str], rest: list[str], tried: Tried) -> tuple[int, bool]:
-    """The length of the shortest beginning of `rest` that is seen to fail together with `chosen`,
-    and whether without its last change it was seen to work; too many may say nothing.
+    """The length of the shortest prefix of `rest` that fails together with `chosen`.
+
+    Also whether it passed without its last change, which unresolved trials may leave open.
     """
     works, fails = 0, len(rest)
     while fails - works > 1:
@@ -149,8 +148,10 @@ def _minimised(changes: list[str], tried: Tried) -> list[str]:
 
 
 def _without_pairs(changes: list[str], tried: Tried) -> list[str]:
-    """The changes that are left when no two can be taken away at once, either: two that have to
-    move together hold each other, and ddmin takes them away only where they are neighbours.
+    """The changes that are left when no two can be removed together.
+
+    Two changes that must move together block each other, and ddmin removes them only where they are
+    neighbours.
     """
     held = [c for c in changes if tried([o for o in changes if o != c]) == "unresolved"]
     for pair in combinations(held, 2):
@@ -166,19 +167,19 @@ def _split(changes: list[str], parts: int) -> list[list[str]]:
     return [changes[start:end] for start, end in pairwise(starts)]
 
 
-# ---- between which two days a working world became a broken one
+# ---- between which two days a working environment broke
 #
-# Each lock is one that a resolver would have made on that day, by the upload dates of the index. A
-# date that lies makes a day's lock another one, or refused; it cannot make a working world broken.
+# Each lock is the one that a resolver would have made on that day, by the upload dates of the
+# index. A wrong date changes or prevents a day's lock; it cannot make a working environment fail.
 
 DAY = datetime.timedelta(days=1)
-# So many days in a row that cannot be locked or say nothing end the search: what it has is narrow
-# enough to go on with. Chosen on 2026-11-23; a lock takes a second.
+# This many unlockable or unresolved days in a row end the search: its range is narrow enough.
+# Chosen on 2026-11-23; a lock takes a second.
 MOST_SKIPPED = 6
 
 
 class DatedLock(Value, frozen=True, kw_only=True):
-    """What the resolver made of the index as it was at a moment."""
+    """What the resolver made of the index as of a moment."""
 
     on: datetime.datetime
     lock: Lock
@@ -191,10 +192,10 @@ def narrowed(
     run: Callable[[Lock], Trial],
     is_near: Callable[[Lock, Lock], bool],
 ) -> tuple[DatedLock, DatedLock]:
-    """Return the last day that was seen to work and the first that was seen to fail, as near to
-    each other as `is_near` asks for or the days allow.
+    """Return the last day that passed and the first that failed, as near as `is_near` requires or
+    the days allow.
 
-    `lock_at` returns None for a day that cannot be locked. Equal locks are run once.
+    `lock_at` returns None for a day that cannot be locked. Equal locks run once.
     """
     skipped: list[datetime.datetime] = []
     trials: dict[str, Trial] = {good.lock.digest: "works", bad.lock.digest: "fails"}
@@ -217,7 +218,7 @@ def narrowed(
 def _between(
     start: datetime.datetime, end: datetime.datetime, skipped: list[datetime.datetime]
 ) -> datetime.datetime | None:
-    # The midnight in the middle of the widest stretch without a skipped day; None when none is
+    # The midnight in the middle of the longest stretch without a skipped day; None when none is
     # left.
     marks = sorted([start, end, *(day for day in skipped if start < day < end)])
     stretches = sorted(pairwise(marks), key=lambda s: s[0] - s[1])
@@ -230,35 +231,33 @@ def _between(
     return None
 
 
-# ---- what locks say of one failure that the bad end has and the good end has not
+# ---- whether other locks have a failure that the bad end has and the good end lacks
 
-# These come from what is installed, and come again: one run says it. An assertion, a crash or a
-# limit may be chance.
+# These depend on the installed files and recur, so one run is enough. An assertion, a crash or a
+# limit may be random.
 STEADY: frozenset[Cause] = frozenset(
     (
         *("missing-module", "missing-attribute", "syntax", "type-error", "version-guard"),
         *("binary-incompatible", "requires-python", "no-artifact", "hash-mismatch"),
     )
 )
-# So many runs of each end, where the failure may be chance; and where it was seen to be. So often
-# is a bad end run that works at first.
+# Runs of each end: where the failure may be random; where it was seen to be; and of a bad end whose
+# first run passes.
 # Simulated on 2026-11-23, see tests/search/test_blame.py.
 FIRST_RUNS = 3
 MORE_RUNS = 16
 PATIENCE = 6
 ODDS = 100.0
-# Of an environment that was seen to do both, nothing says that one side is nearly always right
-# (the prior of Jeffreys).
+# For an environment with both results, neither rate is known to be extreme (the prior of Jeffreys).
 UNINFORMED = (0.5, 0.5)
-# Where the ends fail more alike than this, no number of runs that anybody waits for tells them
-# apart.
+# Where the ends' failure rates overlap more than this, no feasible number of runs separates them.
 LEAST_DIFFERENCE = 0.15
 
 
 class FailureRates(Value, frozen=True, kw_only=True):
-    """How often each end was seen to fail in the way that is looked into.
+    """How often each end failed in the searched way.
 
-    `is_doubted` says that some environment was seen to do both, so that one run says nothing.
+    `is_doubted` means that some environment had both results, so that one run proves nothing.
     """
 
     good_fails: int
@@ -269,7 +268,7 @@ class FailureRates(Value, frozen=True, kw_only=True):
 
     @property
     def is_steady(self) -> bool:
-        """Whether the bad end always failed and the good end never did, so that one run tells."""
+        """Whether the bad end always failed and the good end never did, so that one run decides."""
         return not self.is_doubted and self.good_fails == 0 and self.bad_fails == self.bad_runs
 
     @property
@@ -279,9 +278,9 @@ class FailureRates(Value, frozen=True, kw_only=True):
         return bad - good >= LEAST_DIFFERENCE
 
     def decision(self, fails: Sequence[bool]) -> bool | None:
-        """Return whether an environment with these results has the failure; None while it is open.
+        """Return whether an environment with these results has the failure; None while undecided.
 
-        Each of `fails` says of one run whether it failed in that way.
+        Each of `fails` is one run: whether it failed in that way.
         """
         if self.is_steady:
             return fails[0] if fails and len(set(fails)) == 1 else None
@@ -289,8 +288,8 @@ class FailureRates(Value, frozen=True, kw_only=True):
         weight = log_marginal(self._bad, *counts) - log_marginal(self._good, *counts)
         return weight > 0 if abs(weight) >= math.log(ODDS) else None
 
-    # How often each end fails is itself known from a few runs only: so each has a distribution, as
-    # in the search for a boundary.
+    # Each end's failure rate is known from a few runs only, so each has a distribution, as in the
+    # search for a boundary.
 
     @property
     def _good(self) -> tuple[float, float]:
@@ -312,8 +311,9 @@ _LINE = re.compile(r":\d+$")
 
 
 def symptoms(record: Record) -> tuple[Failed, ...]:
-    """Return what failed: the outcome first, then each capability; without places, as the lines of
-    a file move from release to release.
+    """Return the failures: the outcome first, then each capability.
+
+    Places are omitted, because line numbers change between releases.
     """
     if not isinstance(record.outcome, Failed) or is_of_runner(record.outcome):
         return ()
@@ -328,7 +328,7 @@ def is_of_runner(outcome: Outcome) -> bool:
 
 
 def message_of(record: Record, target: Failed) -> str:
-    """Return what was raised, in its own words: `Type: message`; empty where nothing was."""
+    """Return the exception as `Type: message`; empty without one."""
     for capability in record.capabilities:
         if capability.failed is not None and _placeless(capability.failed) == target:
             return capability.subject
@@ -337,10 +337,10 @@ def message_of(record: Record, target: Failed) -> str:
 
 
 def trial_of(record: Record, target: Failed, usual: Iterable[Failed]) -> Trial:
-    """Return what a run says of a failure: it is there, it is gone, or nothing can be said.
+    """Return whether a run has the failure, is free of it, or is unresolved.
 
-    What fails in the good environment, too, is `usual`. A failure is gone where the run went past
-    its stage, or did what failed, whatever else fails then.
+    Failures that the good environment has, too, are `usual`. A failure is gone where the run passed
+    its stage or the failing part, whatever else fails.
     """
     outcome = record.outcome
     if is_spurious(outcome) or is_of_runner(outcome):
@@ -365,56 +365,56 @@ def _placeless(failed: Failed) -> Failed:
     return msgspec.structs.replace(failed, subject=subject, at="")
 
 
-# An environment that was run so often and still says now this, now that, says nothing.
+# An environment with this many runs and still both results is unresolved.
 MOST_RUNS = 40
-# So many mixes in a row that cannot be installed end the search: their locks are whole, so
-# something else is in the way.
+# This many uninstallable mixes in a row end the search: their locks are complete, so something else
+# blocks them.
 MOST_UNINSTALLED = 12
 
 
 class SearchStopped(Exception):
-    """The search has to end here: the budget is spent, it was interrupted, or a run got no answer.
+    """The search must end: the budget is spent, it was interrupted, or a run had no result.
 
-    What was run is kept, so that the same search goes on from there.
+    Its runs are stored, so that the same search resumes from there.
     """
 
 
 class Laboratory(Protocol):
-    """What a search can have done, and what is known already."""
+    """The operations and cached results that a search needs."""
 
     @property
     def asks(self) -> Asks: ...
 
     @property
     def runner(self) -> frozenset[str]:
-        """The packages of both ends that the suite's requirements alone bring."""
+        """The packages of both ends that only the suite's requirements need."""
 
     @property
     def dates(self) -> tuple[datetime.datetime, datetime.datetime] | None:
-        """The moments of both ends, where the date is all that they differ by; else None."""
+        """The dates of both ends, if they differ by the date alone; else None."""
 
     def results(self, lock: Lock) -> Sequence[Record]:
-        """Return the earlier runs of a lock with the suite as it is now; none that was lost."""
+        """Return the earlier runs of a lock with the current suite; lost runs are omitted."""
 
     def run(self, lock: Lock, what: str) -> Record:
-        """Run a lock once; `what` says in words what it is. Raises SearchStopped."""
+        """Run a lock once; `what` describes it. Raises SearchStopped."""
 
     def lock_at(self, moment: datetime.datetime) -> Lock | None:
-        """Return the lock of the ends' question as of a moment; None where it has none."""
+        """Return the lock of the ends' inputs as of a moment; None where there is none."""
 
     def releases(self, package: str) -> Sequence[Pin]:
-        """Return the final releases of a package that can be installed here, oldest first; none
-        that is yanked.
+        """Return the final releases of a package that can be installed here, oldest first; yanked
+        ones are omitted.
         """
 
     def yanked(self, package: str) -> Sequence[Version]: ...
 
 
 class Trials:
-    """The two ends of a search, the failure that is looked into, and what other locks say of it.
+    """The two ends of a search, the searched failure, and whether other locks have it.
 
-    `target` is that failure; None where the bad end works. `because` says why nothing can be
-    searched for; mostly empty.
+    `target` is that failure; None where the bad end works. `because` says why no search is
+    possible; mostly empty.
     """
 
     def __init__(
@@ -425,9 +425,9 @@ class Trials:
         bad_name: str = "BAD",
         is_doubted: bool = False,
     ) -> None:
-        """Run both ends, as often as the failure asks for. Raises SearchStopped.
+        """Run both ends, as often as the failure requires. Raises SearchStopped.
 
-        `is_doubted` says that the failure was seen to come and go.
+        `is_doubted` means that the failure was seen to come and go.
         """
         self._is_doubted = is_doubted
         self._uninstalled = 0
@@ -437,7 +437,7 @@ class Trials:
         self.because = ""
         goods, bads = self._run_ends(1)
         for least in range(2, PATIENCE + 1) if bad_name == "BAD" else ():
-            # It may have worked by chance: whoever asks has seen it fail.
+            # It may have passed by chance: the user has seen it fail.
             if not _own(goods, bads):
                 goods, bads = self._run_ends(least)
         self._rates = FailureRates(good_fails=0, good_runs=1, bad_fails=1, bad_runs=1)
@@ -448,7 +448,7 @@ class Trials:
 
     @property
     def message(self) -> str:
-        """What the bad end raised, in its own words; empty where nobody knows."""
+        """The exception of the bad end; empty where unknown."""
         bad, _ = self._ends[1]
         texts = [
             message_of(run, self.target) for run in self._laboratory.results(bad) if self.target
@@ -456,7 +456,7 @@ class Trials:
         return next((text for text in texts if text), "")
 
     def of(self, lock: Lock, what: str) -> Trial:
-        """Return what a lock says of the failure; it is run as often as it takes to know."""
+        """Return whether a lock has the failure; it runs as often as necessary."""
         assert self.target is not None
         runs = [trial_of(run, self.target, self._usual) for run in self._laboratory.results(lock)]
         while len(runs) < MOST_RUNS:
@@ -471,7 +471,7 @@ class Trials:
         return "unresolved"
 
     def _stop_if_nothing_installs(self, record: Record, trial: Trial) -> None:
-        # A cache that cannot be written, say, ends each of thousands of mixes in the same way.
+        # An unwritable cache, for example, ends each of thousands of mixes in the same way.
         outcome = record.outcome
         is_early = isinstance(outcome, Failed) and outcome.stage in STAGES[: STAGES.index("import")]
         if trial != "unresolved" or not is_early:
@@ -484,9 +484,11 @@ class Trials:
             )
 
     def is_chance(self, fails: tuple[Lock, str], works: tuple[Lock, str]) -> bool:
-        """Return whether a failure that may come and go does so, although the ends did not show it:
-        two locks, run a few times more, do not always fail with the cause, or without it do now
-        this, now that. One that always fails without it has another cause: that is no chance.
+        """Return whether a failure is random, although the ends did not show it.
+
+        Two locks run a few more times. The failure is random if the lock with the cause does not
+        always fail, or if the one without it sometimes does. One that always fails without it has
+        another cause.
         """
         if self.target is None or not (may_be_chance(self.target) and self._rates.is_steady):
             return False
@@ -544,19 +546,19 @@ def _count(runs: Sequence[Record], symptom: Failed) -> int:
     return sum(symptom in symptoms(run) for run in runs)
 
 
-# ---- a working and a failing lock, and what lies between them: packages, then their releases
+# ---- a working and a failing lock, and what lies between: packages, then their releases
 
-# How much likelier a break is in a release of another major or minor number than in a patch. No
-# measured figure stands behind these; they move the order of the trials, not the answer.
+# How much likelier a break is in another major or minor release than in a patch. These are not
+# measured; they change the order of the trials, not the answer.
 MAJOR, MINOR = 9.0, 3.0
 
 
 class BlamedPackage(Value, frozen=True, kw_only=True):
-    """A package that is to blame: its versions at both ends, and between which releases it broke.
+    """A culprit package: its versions at both ends, and the releases between which it broke.
 
     `last_good` and `first_bad` were run; None where the package is new, gone, or an interpreter.
-    `untested` counts the releases between these two that say nothing; `yanked` are those from one
-    to the other that are yanked, which were not tried unless they stand at an end.
+    `untested` counts the unresolved releases between these two. `yanked` are the yanked ones from
+    one to the other, untried unless they are at an end.
     """
 
     package: str
@@ -570,7 +572,7 @@ class BlamedPackage(Value, frozen=True, kw_only=True):
 
 
 class LockPair:
-    """Two locks and the failure that the second has; asks the laboratory for what is between."""
+    """Two locks and the failure of the second; the laboratory runs what is between."""
 
     def __init__(
         self,
@@ -588,9 +590,9 @@ class LockPair:
         self._refused: set[frozenset[str]] = set()
 
     def run(self, changes: frozenset[str]) -> Trial:
-        """Return what the good lock says with these packages as the bad one has them.
+        """Return the result of the good lock with these packages as in the bad one.
 
-        What the packages' own metadata forbids is not run: it would mostly fail of that.
+        Mixes that the packages' own metadata forbids are not run: most would fail for that.
         """
         lock = self._mixed(changes)
         ends = self.good, self.bad
@@ -604,17 +606,15 @@ class LockPair:
         return self._trials.of(self._mixed(changes), self._described(changes))
 
     def culprits(self, first: Sequence[Sequence[str]]) -> Culprits:
-        """Return the packages that are to blame; those in `first` are under suspicion."""
+        """Return the culprit packages; those in `first` are suspected."""
         answer = culprits(tuple(self.exchanges), self.run, first)
         if answer.because or answer.is_minimal or not self._refused:
             return answer
-        # Few are left, so the code is asked where the metadata said no.
+        # Few are left, so a run decides where the metadata forbids the mix.
         return culprits(answer.changes, self.run_anyway)
 
     def broken_in(self, changes: Sequence[str], name: str) -> BlamedPackage:
-        """Return between which releases a package broke, while the others of `changes` are as the
-        bad lock has them.
-        """
+        """Return between which releases a package broke; `changes` stay as in the bad lock."""
         exchange = self.exchanges[name]
         good, bad, brings = exchange.good, exchange.bad, exchange.brings
         ends = BlamedPackage(package=name, good=good, bad=bad, brings=brings)
@@ -642,7 +642,7 @@ class LockPair:
         )
 
     def moved(self, packages: Sequence[BlamedPackage], side: Literal["good", "bad"]) -> Lock:
-        """The lock of the other side with these packages as they are known to work, or to fail."""
+        """The lock of the other side with these packages at their known good or bad versions."""
         base, other = (self.bad, self.good) if side == "good" else (self.good, self.bad)
         names = [name for package in packages for name in (package.package, *package.brings)]
         pins: dict[str, Pin | None] = {}
@@ -654,9 +654,7 @@ class LockPair:
         return repinned(exchanged(base, other, names, "blame"), pins, "blame")
 
     def is_forward(self, packages: Sequence[BlamedPackage]) -> bool:
-        """Whether the good end fails in the same way with these alone as they first failed; else
-        as the bad end has them.
-        """
+        """Whether the good end fails with these alone as they first failed; else as in the bad."""
         names = ", ".join(_first_bad(packages))
         if self._trials.of(self.moved(packages, "bad"), f"GOOD with {names}") == "fails":
             return True
@@ -671,7 +669,7 @@ class LockPair:
         pins = {name: self._pin(name, version)}
         for base, end in (
             (self._mixed(frozenset(changes)), self._good_name),
-            # Where the good world cannot live with a release, the bad one may.
+            # Where the good end conflicts with a release, the bad one may not.
             (self.bad, self._bad_name),
         ):
             others = [other for other in changes if other != name and base is not self.bad]
@@ -711,8 +709,9 @@ def _is_adjacent(search: BoundarySearch) -> bool:
 
 
 def _weights(versions: Sequence[Version]) -> list[float]:
-    """How likely each position is the first that works, the newest version standing first: as
-    likely as its successor is one that breaks.
+    """The probability of each position to be the first that works, the newest version first.
+
+    It is the probability that the version's successor breaks.
     """
     weights = [0.0]
     for newer, older in pairwise(versions):
@@ -723,22 +722,22 @@ def _weights(versions: Sequence[Version]) -> list[float]:
 
 # ---- the causes, one after the other
 
-# So many packages that the failure's text names are tried alone before anything else.
+# This many packages that the failure's text names are tried alone before anything else.
 MOST_SUSPECTS = 2
-# Dates are bisected until no more packages than this differ: each day that is tried halves them as
-# a mix would, and is a world that existed.
+# Dates are bisected until at most this many packages differ: each tried day halves them like a mix,
+# and its environment really existed.
 FEW = 4
-# A world with more causes than this, each hiding the next, is another world.
+# With more hidden causes than this, the two environments are not comparable.
 MOST_CAUSES = 4
 
 
 class BlamedCause(Value, frozen=True, kw_only=True):
-    """Packages that bring a failure about together: mostly one. `message` is what was raised.
+    """Packages that together cause a failure: mostly one. `message` is the exception.
 
-    `is_minimal` says that without any of them the failure was seen to be gone. `is_forward` says
-    that the good end with these alone exchanged fails in the same way; `is_near` that this was
-    seen between the two `days` alone, as the good end itself cannot live with them. `days` are the
-    last working and the first failing day where dates were bisected.
+    `is_minimal` means that the failure was gone without any of them. `is_forward` means that the
+    good end with only these exchanged fails in the same way. `is_near` means that this was seen
+    only between the two `days`, as the good end itself conflicts with them. `days` are the last
+    passing and the first failing day where dates were bisected.
     """
 
     failure: Failed
@@ -755,11 +754,12 @@ class BlamedCause(Value, frozen=True, kw_only=True):
 
 
 class Blame(Value, frozen=True, kw_only=True):
-    """What a search came to: the causes, each of which still fails when those before it are moved
-    back; in the same way where it breaks it independently, else in one that they hid.
+    """The result of a search: the causes, each of which still fails with those before it moved
+    back.
 
-    `is_backward` says that the bad end with all of them moved back works. `because` says why there
-    is no answer, or no further one; `is_finished` is false where the search was stopped.
+    The failure is the same where a cause is independent, else one that earlier causes hid.
+    `is_backward` means that the bad end with all of them moved back works. `because` says why there
+    is no answer, or no further one. `is_finished` is false where the search was stopped.
     """
 
     causes: tuple[BlamedCause, ...]
@@ -769,14 +769,14 @@ class Blame(Value, frozen=True, kw_only=True):
 
     @property
     def is_verified(self) -> bool:
-        """Whether it was seen both ways: the causes alone break, and all but them works."""
+        """Whether both directions were run: the causes alone break, and all but them works."""
         return self.is_backward and all(cause.is_forward for cause in self.causes)
 
 
 def blame(good: Lock, bad: Lock, laboratory: Laboratory) -> Blame:
-    """Return the causes that the bad lock fails where the good one works.
+    """Return the causes for which the bad lock fails where the good one works.
 
-    Nothing is run that was run before. Raises IndexUnreachable and ToolFailed as the index does.
+    Stored runs are reused. Raises IndexUnreachable and ToolFailed as the index does.
     """
     causes: list[BlamedCause] = []
     whole = bad
@@ -795,7 +795,7 @@ def blame(good: Lock, bad: Lock, laboratory: Laboratory) -> Blame:
             if isinstance(cause, str):
                 because = cause
                 break
-            # Moved back, a package is to blame again only if it was moved to a wrong release.
+            # A package that was moved back is blamed again only if it was moved to a wrong release.
             is_repeated = any({*cause.names} & {*earlier.names} for earlier in causes)
             if not is_doubted and search.is_chance(cause, is_repeated):
                 causes, bad, is_doubted = [], whole, True
@@ -841,7 +841,7 @@ class _CauseSearch:
             if answer.changes:
                 days = (good.on.date(), bad.on.date())
                 first = [[name for name in answer.changes if name in whole.exchanges]]
-                # Where the old world cannot be mixed with it, that of those days can.
+                # Where the old environment conflicts with it, that of those days may not.
                 if whole.run(frozenset(first[0])) == "unresolved":
                     pair = near
         answer = pair.culprits(first if pair is whole else [])
@@ -863,9 +863,7 @@ class _CauseSearch:
         return self._whole.moved(cause.packages, "good")
 
     def is_chance(self, cause: BlamedCause, is_repeated: bool) -> bool:
-        """Return whether what speaks for a cause was chance: it was found before, or a few runs
-        more contradict it.
-        """
+        """Whether a cause was random: it was found before, or a few more runs contradict it."""
         if is_repeated:
             return may_be_chance(cause.failure)
         forward = self._whole.moved(cause.packages, "bad")

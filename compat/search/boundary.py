@@ -1,9 +1,9 @@
-"""Where along an axis support begins: Bayesian bisection, for runs that may lie.
+"""Finds where along an axis support begins, by Bayesian bisection that tolerates flaky runs.
 
-Plain bisection is wrong as soon as one run is flaky. Here each boundary has a probability, each
-result moves it, and the next version tried is the one that promises most. The rates at which
-results mislead are learnt along the way, each side with a Beta prior. The method is that of noisy
-binary search (Burnashev and Zigangirov, 1974; Waeber, Frazier and Henderson, 2013).
+Plain bisection is wrong after a single flaky run. Here each boundary has a probability, each result
+updates it, and the most informative version is tried next. The rates of misleading results are
+learnt during the search, each side with a Beta prior. The method is noisy binary search (Burnashev
+and Zigangirov, 1974; Waeber, Frazier and Henderson, 2013).
 """
 
 import math
@@ -14,45 +14,44 @@ from typing import Literal
 
 from compat.value import Value
 
-# `refuses` is a failure that comes again, such as one of an import; one that just `fails` may be
-# chance.
+# `refuses` is a failure that recurs, such as an import error; one that just `fails` may be random.
 Probe = Literal["works", "fails", "refuses", "untestable", "unanswered"]
 
-# Beta priors over the chance that a run fails, below the boundary and from it on: nearly every
-# result is true, and a version that fails by chance is likelier than one that works by chance.
+# Beta priors over the probability that a run fails, below the boundary and from it on. Nearly every
+# result is true, and random failures are likelier than random passes.
 FAILS_BELOW = (1.9, 0.1)
 FAILS_FROM = (0.05, 1.95)
 CONFIDENCE = 0.99
 # Simulated on 2026-11-23, see tests/benchmarks: with 0.99 too many flaky searches end wrong.
 FLAKY_CONFIDENCE = 0.995
-# A version that says the same thing so often, and each time against the boundary, is an exception
-# to it: support need not be monotone. By chance this happens once in 1,000 at a rate of 10 %; where
-# a version was seen to do both, the rate may be one half.
+# A version with this many equal results against the boundary is an exception: support need not be
+# monotone. At a failure rate of 10 % chance causes this once in 1,000; for a version with both
+# results the rate may be one half.
 INSISTENCE = 3
 FLAKY_INSISTENCE = 6
-# So many versions from the first on that works, itself included, were seen to work, and so many
-# below it to fail. Where a failure may be chance, so may a success: then the first has worked so
-# often. Simulated on 2026-11-23, see tests/benchmarks: with less, more than 3 in 100 are wrong.
+# This many versions from the first working one on must have passed, and as many below it failed.
+# Where a failure may be random, so may a pass: then the first must have passed this often.
+# Simulated on 2026-11-23, see tests/benchmarks: with less, more than 3 in 100 are wrong.
 END_RUNS = 5
 ABOVE, BELOW = 3, 2
-# Versions that promise nearly as much, by this share of what the best one tells, are alike: the one
-# with the fewest results is tried, which also tells whether a neighbour is an exception.
+# Versions whose expected information differs by less than this share rank equally. The one with the
+# fewest results is tried, which also shows whether a neighbour is an exception.
 ALIKE = 0.05
-# How often a version is tried anew after the network or the machine was at fault.
+# How often a version is tried again after a failure of the network or the machine.
 RETRIES = 2
-# Once a version was seen both to work and to fail, so many times the first budget are allowed.
-# Simulated on 2026-11-23: reds that pass half the time need 45 runs on 71 versions.
+# Once a version both passed and failed, the budget grows by this factor. Simulated on 2026-11-23:
+# failing versions that pass half the time need 45 runs on 71 versions.
 FLAKY_FACTOR = 10
 
 
 class Boundary(Value, frozen=True, kw_only=True):
-    """What a search came to. Numbers are positions on the searched axis, oldest first.
+    """The result of a search. Numbers are positions on the searched axis, oldest first.
 
-    From `works` on versions work, as far as they were tried; None when none does. `fails` is the
-    nearest tried version below it that fails, None when none below could be tried. `exceptions` are
-    versions that were tried and do the opposite of what their side does. `untestable` cannot be
-    installed, and `unanswered` were lost to the network or the machine: neither moves a boundary.
-    `confidence` is the probability of this boundary among all; `runs` is how many results counted.
+    All tried versions from `works` on work; None when none does. `fails` is the nearest tried
+    version below it that fails, None when none below could be tried. `exceptions` are tried
+    versions with the opposite result of their side. `untestable` ones cannot be installed, and
+    `unanswered` were lost to the network or the machine: neither moves a boundary. `confidence` is
+    the probability of this boundary among all; `runs` counts the results.
     """
 
     works: int | None
@@ -67,19 +66,19 @@ class Boundary(Value, frozen=True, kw_only=True):
 
 
 class BoundarySearch:
-    """The state of one search: ask `next` for a position, try it, tell `observe`, until None."""
+    """The state of one search: `next` gives a position, `observe` takes its result, until None."""
 
     def __init__(self, count: int, weights: Sequence[float] = ()) -> None:
-        """Take how many positions there are, and how likely each is to be the first that works.
+        """`weights` is the prior of each position to be the first that works.
 
-        `weights` has `count + 1` numbers, the last for "none works"; without them all are alike.
+        It has `count + 1` numbers, the last for "none works"; the default is uniform.
         """
         self.count = count
         self._weights = tuple(weights) or (1.0,) * (count + 1)
         self._results: list[list[bool]] = [[] for _ in range(count)]
         self._faults = [0] * count
         self._untestable: set[int] = set()
-        # Whether a failure was seen that may be chance, and one that comes again.
+        # Whether a possibly random failure was seen, and a recurring one.
         self._may_mislead = self._is_sure = False
 
     @property
@@ -92,7 +91,7 @@ class BoundarySearch:
 
     @property
     def budget(self) -> int:
-        """How many runs are allowed; it grows when a version turns out to be flaky."""
+        """How many runs are allowed; it grows when a version is flaky."""
         steady = math.ceil(math.log2(self.count + 1)) + 10
         return steady * (FLAKY_FACTOR if self.flaky or self._view.exceptions else 1)
 
@@ -112,7 +111,7 @@ class BoundarySearch:
         to_try = self._to_try
         if self.runs >= self.budget or not to_try:
             return None
-        # An end or a neighbour that contradicts is tried again before anything is concluded.
+        # A contradicting end or neighbour is tried again before the search concludes.
         if self._is_settled:
             return next((i for i in self._unverified() if i in to_try), None)
         if doubted := self._doubted():
@@ -156,15 +155,15 @@ class BoundarySearch:
         """Whether no more runs are needed to name the boundary.
 
         It is likely enough, or agrees with every version, or lies at an end of the axis whose
-        outermost version has said so often enough: a side of one version has no other to tell how
-        far its results can be trusted, so that its probability hardly grows.
+        outermost version has enough equal results. A side with one version has no other to estimate
+        its rate, so its probability hardly grows.
         """
         view = self._view
         needed = FLAKY_CONFIDENCE if self.flaky else CONFIDENCE
         if view.confidence >= needed or not self._open:
             return True
         if all(set(self._results[i]) == {i >= view.first} for i in self._open):
-            return True  # every version was tried, and none speaks against it
+            return True  # every version was tried, and none contradicts it
         if self._is_steady and self._is_bracketed:
             return True
         oldest, newest = self._open[0], self._open[-1]
@@ -196,8 +195,8 @@ class BoundarySearch:
         return not self._results[position] and self._faults[position] > RETRIES
 
     def _unverified(self) -> Iterator[int]:
-        """Both ends of the likeliest boundary and their outer neighbours, where they were not yet
-        seen, often enough, to do what their side does.
+        """Both ends of the likeliest boundary and their outer neighbours, if their side's result
+        was not yet seen often enough.
         """
         view = self._view
         regular = [i for i in self._open if i not in view.exceptions]
@@ -252,13 +251,13 @@ class _Posterior:
         counted = [() if i in exceptions else position for i, position in enumerate(results)]
         fails = [position.count(False) for position in counted]
         works = [position.count(True) for position in counted]
-        # Below and from each boundary on: how many failed, how many worked.
+        # Counts of failures and passes below and from each boundary on.
         fails_below = [0, *accumulate(fails)]
         works_below = [0, *accumulate(works)]
         self._below = list(zip(fails_below, works_below, strict=True))
         self._from = [(fails_below[-1] - f, works_below[-1] - w) for f, w in self._below]
-        # Boundaries with only untestable positions between them are one: no run can tell them
-        # apart. The weight stands at the first of them that can be tried.
+        # Boundaries with only untestable positions between them are one: no run can separate them.
+        # The first testable one gets the weight.
         merged = list(weights)
         for position in sorted(untestable):
             merged[position + 1] += merged[position]
@@ -278,10 +277,10 @@ class _Posterior:
         self.entropy = -sum(m * math.log(m) for m in self.masses if m > 0)
 
     def expected_entropies(self) -> list[float]:
-        """How uncertain the boundary will be after another try at each position, on average.
+        """The expected uncertainty of the boundary after another try at each position.
 
-        A try fails with one chance under the boundaries up to its position and with another under
-        those above it, so that sums over both sides answer for all positions together.
+        A try fails with one probability under the boundaries up to its position and with another
+        under those above it, so sums over both sides cover all positions.
         """
         fails_from = [_chance(FAILS_FROM, *counts) for counts in self._from]
         fails_below = [_chance(FAILS_BELOW, *counts) for counts in self._below]
@@ -313,8 +312,9 @@ def _chance(prior: tuple[float, float], fails: int, works: int) -> float:
 def _weighted_entropies(
     masses: Sequence[float], up_to: Sequence[float], above: Sequence[float]
 ) -> list[float]:
-    """For each position the entropy, in nats, of the normalised masses, times their sum, where each
-    mass counts with its factor `up_to` the position, and with its factor `above` it.
+    """For each position the entropy, in nats, of the normalised masses, times their sum.
+
+    Each mass is scaled by its factor `up_to` the position, or by its factor `above` it.
     """
     lower = [mass * factor for mass, factor in zip(masses, up_to, strict=True)]
     upper = [mass * factor for mass, factor in zip(masses, above, strict=True)]

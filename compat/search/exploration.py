@@ -1,11 +1,11 @@
-"""Which probe answers most cells a second: a lock, a run of the suite's core, or the whole suite.
+"""Chooses the probe that answers most cells a second: a lock, a core run, or the whole suite.
 
-A refusal repeats a few reasons, and a reason is a few facts of a cell, so a cell is worth a lock
-where many unanswered cells share facts with it, and where its like were refused before. Facts of a
-cell that could be locked are no reason. How far refusals reach is learnt from those that came: for
-each set of axes, how often a refusal also answered cells that differ in exactly these. A run of the
-whole suite may answer what lies between it and a neighbour that came to the same
-(`RunReach`); a run of the core alone answers its own cell.
+Resolution failures share a few reasons, and a reason is a few facts of a cell. So a lock is worth
+most for a cell that shares facts with many unanswered cells and whose like failed before. Facts of
+a lockable cell are no reason. The reach of failures is learnt from earlier ones: for each set of
+axes, how often a failure also answered cells that differ in exactly these. A run of the whole suite
+may answer the cells between it and a neighbour with the same result (`RunReach`); a core run
+answers only its own cell.
 """
 
 import itertools
@@ -29,8 +29,8 @@ from compat.results.infer import (
 from compat.results.snapshot import Snapshot
 from compat.value import Value
 
-# So many cells that can be locked wait for a run before locks are made for their refusals alone:
-# while one runs, the next are there. Chosen on 2026-11-23.
+# While this many lockable cells wait for a run, no locks are made only for their failures; a run
+# always finds the next cell ready. Chosen on 2026-11-23.
 _ENOUGH = 4
 ProbeKind = Literal["lock", "smoke", "suite"]
 _RUNS: tuple[ProbeKind, ...] = ("smoke", "suite")
@@ -46,11 +46,11 @@ class ExploreProbe(Value, frozen=True):
 
 
 class Exploration:
-    """The cells of a matrix that have no answer, and what is tried with them, in which order.
+    """The unanswered cells of a matrix, their probes, and the probes' order.
 
-    A cell is locked first, then run with the suite's core; once no cell is left without an answer,
-    those that ran the core alone run the whole suite. Where the suite has no core, that is what a
-    locked cell runs.
+    A cell is locked first, then run with the suite's core. Once every cell has an answer, those
+    with only a core run get the whole suite. Where the suite has no core, a locked cell runs all of
+    it.
     """
 
     def __init__(
@@ -62,11 +62,10 @@ class Exploration:
         kinds: Collection[ProbeKind] = ("lock", "smoke", "suite"),
         answers: Callable[[Cell, ProbeKind], float] = lambda cell, kind: 1.0,
     ) -> None:
-        """Take the cells without an answer, by whether they have a lock, and those that ran the
-        core alone; the first ones come first where they are worth the same.
+        """Take the cells without an answer, locked or not, and those with only a core run.
 
-        `seconds` says how long a probe is expected to take; `kinds` which may be tried; `answers`
-        how many cells a run is expected to answer.
+        The first of equally valuable cells wins. `seconds` is the expected time of a probe; `kinds`
+        are the allowed ones; `answers` is how many cells a run is expected to answer.
         """
         self._unlocked = {cell.id: cell for cell in unlocked}
         self._locked = {cell.id: cell for cell in locked}
@@ -82,7 +81,7 @@ class Exploration:
         self._tried: Counter[Group] = Counter()
         self._refused: Counter[Group] = Counter()
         self._all_tried = self._all_refused = 0
-        # How many refusals came, and how many of them answered cells that differ in these axes.
+        # The number of failures, and how many of them answered cells that differ in these axes.
         self._refusals = 0
         self._reach: Counter[frozenset[str]] = Counter()
         self._counted = {cell_id for cells in (self._unlocked, self._locked) for cell_id in cells}
@@ -94,22 +93,23 @@ class Exploration:
         return next(iter(self._run_kinds), None)
 
     def next(self) -> ExploreProbe | None:
-        """Return the probe that is worth most of all, and count it as begun; None without one."""
+        """Return the most valuable probe, and count it as begun; None without one."""
         lock, run = self._best_lock(), self._best_run()
         if lock is None or run is None:
             return self._begun(lock or run)
         return self._begun(lock if self._worth(lock) >= self._worth(run) else run)
 
     def next_lock(self, left: float = math.inf) -> ExploreProbe | None:
-        """Return the best lock, and count it as begun; None where it is not expected to end in the
-        seconds that are left.
+        """Return the best lock, and count it as begun; None if it needs more
+        than `left` seconds.
         """
         return self._begun(self._in_time(self._best_lock(), left))
 
     def next_run(self, left: float = math.inf) -> ExploreProbe | None:
-        """Return the best run, and count it as begun; None where it is not expected to end in the
-        seconds that are left, and while only the whole suite is left for cells that ran the core,
-        and others have no answer yet.
+        """Return the best run, and count it as begun; None if it would not end in the seconds that
+        are left.
+
+        Also None while only whole-suite runs are left and other cells have no answer yet.
         """
         return self._begun(self._in_time(self._best_run(), left))
 
@@ -141,7 +141,7 @@ class Exploration:
             self._smoked[cell.id] = cell
 
     def set_aside(self, cells: Iterable[Cell]) -> None:
-        """Take that cells get an answer, or none here, so that they are not tried again."""
+        """Mark cells as answered, or as unanswerable here, so that they are not tried again."""
         for cell in filter(self._is_open, cells):
             for waiting in (self._unlocked, self._locked, self._busy):
                 waiting.pop(cell.id, None)
@@ -178,7 +178,7 @@ class Exploration:
         run = self.run_kind
         if run is None or len(self._locked) < _ENOUGH:
             return max(probes, key=self._worth)
-        # Enough cells wait to be run: another lock pays only by what its refusal would answer.
+        # Enough cells wait for a run: another lock is worth only what its failure would answer.
         best = max(probes, key=lambda probe: self._worth_refused(probe.cell))
         least = 1 / self._seconds(best.cell, run)
         return best if self._worth_refused(best.cell) >= least else None
@@ -200,7 +200,7 @@ class Exploration:
         chance, reached = self._chance(cell), self._reached(cell)
         answers, seconds = chance * reached, self._seconds(cell, "lock")
         if (run := self.run_kind) is not None:
-            # A cell that can be locked is answered by the run that follows.
+            # A lockable cell is answered by the run that follows.
             answers += 1 - chance
             seconds += (1 - chance) * self._seconds(cell, run)
         return answers / seconds
@@ -211,9 +211,7 @@ class Exploration:
         return chance * self._reached(cell) / self._seconds(cell, "lock")
 
     def _chance(self, cell: Cell) -> float:
-        """How likely a cell is refused, by what became of those that share facts with it; one in
-        two as long as nothing is known.
-        """
+        """The probability that a cell has no lock, by cells with shared facts; else one half."""
         tried = refused = 0.0
         for group in self._groups(cell):
             weight = 1 / len(group[0])
@@ -222,9 +220,9 @@ class Exploration:
         return (1 + refused) / (2 + tried)
 
     def _reached(self, cell: Cell) -> float:
-        """How many cells its refusal is expected to answer, its own included.
+        """How many cells its resolution failure is expected to answer, its own included.
 
-        What a cell with a lock shares with it is not what it is refused for.
+        Facts shared with a locked cell are no reason.
         """
         reached = 1.0
         for group in self._groups(cell):
@@ -235,8 +233,8 @@ class Exploration:
         return reached
 
     def _groups(self, cell: Cell) -> tuple[Group, ...]:
-        """The groups of cells that a cell is one of: those that share its recipe and differ from
-        it, if at all, in certain axes; never in all.
+        """The groups of a cell: cells of its recipe that differ from it, if at all, in certain
+        axes; never in all.
         """
         if cell.id not in self._groups_of:
             axes, groups = [coordinate.axis for coordinate in cell.coordinates], list[Group]()
@@ -255,31 +253,30 @@ def difference(cell: Cell, other: Cell) -> frozenset[str]:
 
 
 # ---- how many cells a run is expected to answer: its own, and those between it and a tested
-# neighbour, where both come to the same (`results/infer.py`)
+# neighbour with the same result (`results/infer.py`)
 #
-# A line that has no tested cell is worth most at its ends, as a second run may then answer all that
-# lies between; between two neighbours that came to something else the middle is, as in a bisection.
-# A run may come to no answer, as another package is in the way or the time ran out, which is
-# likelier beside such a cell.
+# A line without a tested cell is worth most at its ends: a second run may then answer all between.
+# Between two neighbours with other results the middle is worth most, as in a bisection. A run may
+# have no result, because another package blocks it or the time ran out; that is likelier beside
+# such a cell.
 
 
-# How likely a run comes to an answer as far as no neighbour has run: of the first 90 cells of the
-# largest matrix here that ran, 73 did (24 November 2026).
+# The probability of a result without a tested neighbour: of the first 90 cells of the largest
+# matrix here that ran, 73 had one (24 November 2026).
 _ANSWERS = 0.8
-# Of a cell that runs now.
+# Of a running cell.
 _NOT_YET: Signature = ("",)
 
 
 class RunReach:
-    """The lines of a matrix, what was tested on them, and what follows from a run."""
+    """The lines of a matrix, their tested cells, and what follows from a run."""
 
     def __init__(self, known: Snapshot) -> None:
         self._tested: dict[str, Signature] = {}
-        # Cells of which nothing of their own is known, and those of them that are expected to come
-        # to something.
+        # Cells without results of their own, and those of them with an expected result.
         self._open: dict[str, Cell] = {}
         self._expected: set[str] = set()
-        # Cells without an answer that is to come, those of them that ran, and those that run now.
+        # Cells without an expected answer, those of them that ran, and those that run now.
         self._silent: set[str] = set()
         self._blocked: set[str] = set()
         self._running: set[str] = set()
@@ -313,9 +310,7 @@ class RunReach:
         return chance * (1 + others if is_whole else 1)
 
     def ran(self, cell: Cell, signature: Signature) -> dict[Cell, Kind]:
-        """Take what a run of the whole suite came to; return the cells that are now expected to
-        come to something, and to what.
-        """
+        """Add the result of a run of the whole suite; return the newly expected results by cell."""
         self.answered([cell])
         self._tested[cell.id] = signature
         self._compare(cell)
@@ -342,7 +337,7 @@ class RunReach:
             self._forget(cell)
 
     def begun(self, cell: Cell) -> None:
-        """Take that a cell runs now, so that the next one is chosen away from it."""
+        """Note that a cell runs now, so that the next one is chosen away from it."""
         self.answered([cell])
         self._running.add(cell.id)
 
@@ -370,17 +365,17 @@ class RunReach:
         after, high = self._up_to(line[place + 1 :])
         chance = (1 + self._agreed) / (2 + self._compared)
         if (low and high and not agreement(low, high)) or low == high == _NOT_YET:
-            # Somewhere between them it changes, and nobody knows where. Where an end runs now, it
-            # does only if both come to something else: else they answer what lies between.
+            # The result changes somewhere between them, at an unknown position. Where an end runs
+            # now, that holds only if both differ: else they answer what lies between.
             halves = (before * (after + 1) + after * (before + 1)) / (before + after + 1)
             return halves * (1 - chance if _NOT_YET in (low, high) else 1)
         sides = ((before, low), (after, high))
-        # Without a tested neighbour another run has to come, at the far end.
+        # Without a tested neighbour another run is needed, at the far end.
         return chance * sum(cells if end else max(0, cells - 1) / 2 for cells, end in sides)
 
     def _chance(self, cell_id: str, lines: Iterable[Sequence[str]]) -> float:
-        """How likely a run comes to an answer, by what the next ones on each line did; near ones
-        say most.
+        """The probability that a run has a result, by its neighbours on each line, mostly near
+        ones.
         """
         answers, weights = _ANSWERS, 1.0
         for line in lines:

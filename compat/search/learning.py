@@ -1,13 +1,13 @@
-"""What refusals and failures teach of other cells.
+"""Learns from resolution failures and failed imports about other cells.
 
-Of a refusal the smallest set of facts that explains it, found by leaving facts out and asking the
-resolver again. Deletion finds a minimal unsatisfiable set in one question a fact, as what cannot be
-locked from few facts cannot be locked from more (Bakker and others, "Diagnosing and solving
-over-determined constraint satisfaction problems", IJCAI 1993). What the resolver's derivation
-names is tried first. Found packages are a lock that may fit other cells; most open cells can be
-locked, so that is asked first: one question, where the facts alone would take several.
+For a resolution failure it finds the smallest set of facts that explains it: it leaves facts out
+and resolves again. Deletion finds a minimal unsatisfiable set in one resolution a fact, because
+more facts never help (Bakker and others, "Diagnosing and solving over-determined constraint
+satisfaction problems", IJCAI 1993). The packages of the resolver's derivation are tried first. A
+found solution is a lock that may fit other cells. Most open cells can be locked, so the whole cell
+is resolved first: one resolution, where the facts alone would take several.
 
-Of an import that failed the files: wheels that hold the same file fail as well.
+For a failed import it records the files: wheels with the same file fail as well.
 """
 
 import datetime
@@ -43,26 +43,26 @@ from compat.run.outcome import Cause, Failed, is_spurious
 from compat.search.exploration import difference
 from compat.value import Value
 
-# How many of the shapes of known clauses are tried before all facts of a cell are asked about: each
-# is a small question, the other a large one. Chosen on 2026-11-23.
+# How many shapes of known clauses are tried before all facts of a cell are resolved: each is a
+# small resolution, the other a large one. Chosen on 2026-11-23.
 _SHAPES = 3
-# How many reasons of a refusal are looked for while each is only the want of a build.
+# How many reasons of a failure are searched for while each is only a missing build.
 _MOST_REASONS = 3
-# A build that failed says nothing about the facts alone.
+# A failed build says nothing about the facts alone.
 _OF_BUILDS = ("build", "build-tool", "unsupported")
 
 Ask = Callable[[Inputs], Lock | Refusal]
-# Asks about facts of one cell, and counts them.
+# Resolves facts of one cell, and counts the resolutions.
 Asked = Callable[[Facts], Refusal | None]
 
 
 class Probed(Value, frozen=True, kw_only=True):
     """What is known of a cell now.
 
-    `clauses` answer it: one for each release of the subject that it could have; none where it can
-    be locked as far as its facts go, or where a build stood in the way. `answer` is what a resolver
-    said of it, or would say; None where only clauses answer it, or nothing does. `questions` is how
-    often a resolver was asked.
+    `clauses` answer it: one for each release of the subject that it could have. There are none
+    where its facts can be locked, or where a build blocked the answer. `answer` is the resolver's,
+    or the expected one; None where only clauses answer it, or nothing does. `questions` counts the
+    resolutions.
     """
 
     cell: Cell
@@ -76,7 +76,7 @@ class Probed(Value, frozen=True, kw_only=True):
 
     @property
     def refusals(self) -> tuple[Failed, ...]:
-        """Why it cannot be locked: by what clauses say, and by what a resolver said of it."""
+        """Why it cannot be locked: by clauses, and by the resolver."""
         refusals = [clause.failed for clause in self.clauses[:1]]
         if self.answer is not None and self.answer.refusal is not None:
             refusals.append(self.answer.refusal)
@@ -84,7 +84,7 @@ class Probed(Value, frozen=True, kw_only=True):
 
     @property
     def involved(self) -> tuple[str, ...]:
-        """The packages that the resolver speaks of where it refuses the cell, or another for it."""
+        """The packages in the resolver's failure of this cell, or of one that answers it."""
         words = [(clause.failed.subject, clause.because) for clause in self.clauses[:1]]
         if self.answer is not None and self.answer.refusal is not None:
             words = [(self.answer.refusal.subject, self.answer.because)]
@@ -92,7 +92,7 @@ class Probed(Value, frozen=True, kw_only=True):
 
 
 class RefusalLearner:
-    """Clauses, and the resolver that more of them are learnt from. Several threads may use it."""
+    """Clauses, and the resolver from which more are learnt, for use by several threads."""
 
     def __init__(
         self,
@@ -121,12 +121,12 @@ class RefusalLearner:
             self._book = self._book.without(clauses)
 
     def answer(self, cell: Cell) -> tuple[Clause, ...]:
-        """Return the clauses that answer a cell; none where nothing is known. Asks nobody."""
+        """Return the clauses that answer a cell; none where nothing is known. Resolves nothing."""
         with self._guard:
             return self._book.answer(self._demands.of(cell), self._series(cell))
 
     def learn(self, cell: Cell) -> Probed:
-        """Ask about a cell, and keep what its refusal teaches.
+        """Resolve a cell, and store the clauses of its failure.
 
         Raises IndexUnreachable and ToolFailed as the locker does.
         """
@@ -140,7 +140,7 @@ class RefusalLearner:
 
         clauses: list[Clause] = []
         refusal: Refusal | None = None
-        # The newest release is what a resolver takes first.
+        # A resolver takes the newest release first.
         for held in reversed(sets):
             with self._guard:
                 known = self._book.answer([held], self._series(cell))
@@ -159,13 +159,13 @@ class RefusalLearner:
         return answer_of(cell.id, result, self._day, self.redacted)
 
     def is_refused(self, clause: Clause, cell: Cell) -> bool:
-        """Ask whether the facts of a clause alone are still refused on the cell's Python, for a
-        reason that says something about the versions.
+        """Resolve only the facts of a clause on the cell's Python; return whether that fails for a
+        reason in the versions.
         """
         return _is_hard(self.ask(cell, frozenset(clause.facts)))
 
     def ask(self, cell: Cell, held: Facts) -> Refusal | None:
-        """Ask whether these facts can be locked, each set once; None when they can."""
+        """Return why these facts cannot be locked, each set once; None when they can."""
         key = (self._series(cell), held)
         if key not in self._asked:
             answer = self._resolve(self._demands.inputs(cell, held))
@@ -176,9 +176,7 @@ class RefusalLearner:
     def _learnt(
         self, cell: Cell, held: Facts, ask: Asked
     ) -> tuple[tuple[Clause, ...], Refusal | None]:
-        """The clauses that these facts hold, the one that says most last; and what the resolver
-        says of all of them.
-        """
+        """The clauses that these facts hold, the most informative last; and their failures."""
         fixed = frozenset(fact for fact in held if keeps_prereleases(fact))
         for shape in self._shapes(held):
             if _is_hard(ask(shape | fixed)):
@@ -190,7 +188,7 @@ class RefusalLearner:
             clauses.append(self._minimal(cell, suspects, fixed, ask))
             if not is_spurious(clauses[-1].failed):
                 break
-            # What waits for a build may be impossible for another reason, too.
+            # A cell that waits for a build may be impossible for another reason, too.
             held = (held - frozenset(clauses[-1].facts)) | fixed
             refusal = ask(held)
         return tuple(clauses), first
@@ -228,7 +226,7 @@ class RefusalLearner:
         )
 
     def _groups(self, suspects: Facts) -> Iterator[Facts]:
-        """What to leave out: of many facts halves first; then each, what says least first.
+        """What to leave out: of many facts halves first; then each, the least informative first.
 
         A clause without a coordinate answers most, so the pins of coordinates go first.
         """
@@ -265,7 +263,7 @@ def _is_hard(refusal: Refusal | None) -> bool:
 
 
 class CellProber:
-    """The cells of a matrix, a resolver, and all that it said. Several threads may use it."""
+    """The cells of a matrix, a resolver, and its answers, for use by several threads."""
 
     def __init__(
         self,
@@ -278,7 +276,7 @@ class CellProber:
         self._facts = facts
         self._learner = learner
         self._locker = locker
-        # A page of an index takes tenths of a second to read.
+        # An index page takes tenths of a second to read.
         self._package_of = cache(package_of)
         self._day = day
         self._guard = threading.Lock()
@@ -290,14 +288,14 @@ class CellProber:
         self._locks.add(lock)
 
     def demand(self, cell: Cell) -> Hashable:
-        """Return what a cell asks for, whatever its date: the same value where it is the same."""
+        """Return what a cell requires, whatever its date: the same object for equal demands."""
         inputs = self._question(cell)
         if inputs is None:
             return cell.id
         return inputs.python, inputs.requirements, inputs.overrides, inputs.excludes
 
     def known(self, cell: Cell) -> Probed | None:
-        """Return what is known of a cell without a question; None where nothing is."""
+        """Return what is known of a cell without a resolution; None where nothing is."""
         clauses = self._learner.answer(cell)
         if clauses:
             return Probed(cell=cell, clauses=clauses)
@@ -315,7 +313,7 @@ class CellProber:
         return Probed(cell=cell, answer=answer)
 
     def probe(self, cell: Cell) -> Probed:
-        """Return what is known of a cell, once a resolver was asked where nothing was.
+        """Return what is known of a cell; resolve it where nothing is.
 
         Raises IndexUnreachable and ToolFailed as the locker does.
         """
@@ -335,9 +333,9 @@ class CellProber:
         return Probed(cell=cell, clauses=lesson.clauses, answer=answer, questions=questions)
 
     def _question(self, cell: Cell) -> Inputs | None:
-        """What to ask about a cell; None where the plan says that it cannot be installed.
+        """The inputs to resolve for a cell; None where the plan says that it cannot be installed.
 
-        What a rule relaxes has no date: a lock widens such dates as far as it needs anyway.
+        A relaxed package has no date: a lock widens such dates as far as needed anyway.
         """
         with self._guard:
             if cell.id not in self._inputs:
@@ -365,16 +363,16 @@ class _Counted:
 # ---- the same file
 
 ContentsOf = Callable[[Artifact], dict[str, str]]
-# What a newer Python can mend: it reads the line, or the line can be run.
+# Failures that a newer Python can fix: it parses the line, or the line can run.
 _OF_PYTHON: tuple[Cause, ...] = ("syntax", "type-error", "missing-attribute")
 
 
 def file_clauses(snapshot: Snapshot, contents_of: ContentsOf) -> tuple[FileClause, ...]:
     """Return a clause for each file in which an import failed, sorted by file and digest.
 
-    That a file fails on a Python is known where a run failed in it at import, and another, which
-    differs in a newer Python alone, got past the import. `contents_of` returns the sha256 of each
-    file of a wheel by its path. Raises IndexUnreachable as that does.
+    It needs two runs that differ only in the Python: one failed in the file at import, and one on a
+    newer Python got past it. `contents_of` returns the sha256 of each file of a wheel by its path.
+    Raises IndexUnreachable as that does.
     """
     clauses: dict[tuple[str, str], FileClause] = {}
     listed: dict[str, dict[str, str]] = {}

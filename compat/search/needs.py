@@ -1,10 +1,10 @@
-"""The Python that a source needs, place by place: what vermin detects, told apart by whether
-postponed annotations (PEP 563) would do without it.
+"""The Python that each line of a source needs, as vermin detects it, and whether postponed
+annotations (PEP 563) would avoid it.
 
-vermin's own two modes do not tell that: `--eval-annotations` also counts `Pair = tuple[int, int]`,
-which runs when the module is loaded whatever becomes of annotations. So the annotations are moved
-out of the source before vermin reads it: what it finds in what is left is needed by what runs.
-Of the rest, types that run are told apart from other code, as `typing` has an older spelling.
+vermin's own two modes do not distinguish that: `--eval-annotations` also counts `Pair = tuple[int,
+int]`, which runs at import in either case. So annotations are moved out of the source before vermin
+reads it: the needs of the rest are those of running code. Within it, types are distinguished from
+other code, as `typing` has an older spelling.
 """
 
 import ast
@@ -33,10 +33,10 @@ MOST_SOURCE_BYTES = 2_000_000  # the largest module seen in a wheel has 1.5 MB
 Series = tuple[int, int]
 NeedKind = Literal["annotation", "type", "code", "guard", "guarded"]
 _NOTHING: Series = (3, 0)
-# vermin finds `X | Y` by guessing which names are types, and calls that unstable: of annotations
-# it is nearly always right, of other code it is not.
+# vermin guesses which names are types in `X | Y`, and calls that unstable. It is nearly always
+# right about annotations, but not about other code.
 _UNION = "union types as "
-# What vermin calls `tuple[int]` wherever it stands.
+# vermin's name for `tuple[int]` anywhere.
 _GENERIC = "builtin generic type annotation "
 _VARIABLE = "variable annotations"
 _OPEN = "`...` among the arguments of `typing.Callable`"
@@ -57,11 +57,11 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 class Need(StrictValue, frozen=True, kw_only=True, order=True):
-    """A feature that a line uses, and the Python series (3, minor) that has it first.
+    """A feature that a line uses, and the first Python series (3, minor) that has it.
 
     An `annotation` can be postponed; a `type` is an expression such as `list[int]` that runs, as in
-    an alias or a cast; a `guard` is a test that refuses every older Python when the module is
-    loaded; `guarded` code asks first: it stands below a look at the version or beside a fallback.
+    an alias or a cast. A `guard` is a test that rejects every older Python at import. `guarded`
+    code is below a check of the version or beside a fallback.
     """
 
     line: int
@@ -77,8 +77,8 @@ class Unreadable(Value, frozen=True, kw_only=True):
 
 
 def needs_of(source: bytes) -> tuple[Need, ...] | Unreadable:
-    """Return what a module needs beyond Python 3.0, by line; Unreadable where it is not Python that
-    the running interpreter can parse, or larger than MOST_SOURCE_BYTES.
+    """Return what a module needs beyond Python 3.0, by line; Unreadable where it is larger than
+    MOST_SOURCE_BYTES or the running interpreter cannot parse it.
     """
     if len(source) > MOST_SOURCE_BYTES:
         return Unreadable(because=f"it is larger than {MOST_SOURCE_BYTES} bytes")
@@ -99,7 +99,7 @@ def is_annotated(source: bytes) -> bool:
 def _text(source: bytes) -> str:
     encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
     text = source.decode(encoding)
-    # As the interpreter reads it; vermin counts the lines likewise.
+    # Lines as the interpreter counts them, and vermin, too.
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -109,8 +109,8 @@ def _needs(text: str) -> tuple[Need, ...]:
     if has_future_annotations(tree):
         never, evaluated = [*never, *evaluated], []
     masked = _masked(text, [*never, *evaluated])
-    # On lines of their own behind the module, because vermin gives the annotation of a returned
-    # value the line of the function's last statement.
+    # Appended on their own lines, because vermin gives the annotation of a returned value the line
+    # of the function's last statement.
     behind = masked.count("\n") + 3
     lines = [f"_: {ast.unparse(annotation)}" for annotation in evaluated]
     findings: set[tuple[int, Series, str, NeedKind]] = set()
@@ -199,9 +199,9 @@ def _config() -> Any:
 
 
 def _detected(text: str) -> set[tuple[int, Series, str]]:
-    # What vermin finds, as line, series and feature. Its parsable lines are
-    # `path:line:column:python2:python3:feature`.
-    # Its rules take a tenth of a second to load, and kept needs are read without them.
+    # vermin's findings, as line, series and feature. Its parsable lines are
+    # `path:line:column:python2:python3:feature`. Its rules take a tenth of a second to load; stored
+    # needs do not load them.
     from vermin import SourceVisitor
     from vermin.parser import Parser  # type: ignore[import-untyped]
     from vermin.utility import InvalidVersionException  # type: ignore[import-untyped]
@@ -213,7 +213,7 @@ def _detected(text: str) -> set[tuple[int, Series, str]]:
     visitor.set_no_lines(set())
     visitor.tour(node)
     try:
-        visitor.minimum_versions()  # without it the output is not whole
+        visitor.minimum_versions()  # without it the output is incomplete
     except InvalidVersionException as fault:
         raise SyntaxError(f"of Python 2: {fault}") from fault
     findings = set()
@@ -229,8 +229,8 @@ def _detected(text: str) -> set[tuple[int, Series, str]]:
 def _open_callables(
     tree: ast.Module, never: list[ast.expr], evaluated: list[ast.expr]
 ) -> Iterator[tuple[int, Series, str, NeedKind]]:
-    # Yield what vermin does not look for: `Callable[[int, ...], int]`, which `typing` refuses with
-    # a TypeError before Python 3.9.
+    # Yield what vermin does not detect: `Callable[[int, ...], int]`, for which `typing` raises a
+    # TypeError before Python 3.9.
     ignored = {id(node) for annotation in never for node in ast.walk(annotation)}
     annotated = {id(node) for annotation in evaluated for node in ast.walk(annotation)}
     for node in ast.walk(tree):
@@ -278,7 +278,7 @@ def _masked(text: str, annotations: list[ast.expr]) -> str:
     for node in annotations:
         first, start = node.lineno - 1, node.col_offset
         last, end = (node.end_lineno or node.lineno) - 1, node.end_col_offset or start
-        # Offsets of what follows in a line stay right.
+        # Replaced from the end, so that earlier offsets in a line stay valid.
         if first == last:
             lines[first] = lines[first][:start] + b"0".ljust(end - start) + lines[first][end:]
             continue
@@ -291,8 +291,8 @@ def _masked(text: str, annotations: list[ast.expr]) -> str:
 
 
 def _guarded_lines(tree: ast.Module) -> set[int]:
-    # The lines of code that asks first: below a test that names the version or TYPE_CHECKING, or in
-    # a `try` that has a fallback for what is missing.
+    # The lines of guarded code: below a test that names the version or TYPE_CHECKING, or in a `try`
+    # with a fallback for a missing name.
     lines: set[int] = set()
     for node in ast.walk(tree):
         is_guard = False
@@ -315,15 +315,15 @@ def _names(node: ast.expr) -> Iterator[str]:
             yield part.attr
 
 
-# ---- what the releases of a matrix need, as a text that is kept beside the matrix, and what came
-# of runs with postponed annotations; both answer `compat find reason` without a download or a run
+# ---- the needs of a matrix's releases, as a text stored beside the matrix, and the results of runs
+# with postponed annotations; both answer `compat find reason` without a download or a run
 
 
 NEEDS = "needs.json"
 FORMAT = 1
 MOST_PLACES = 8  # of each kind and series; the rest is counted
 _MOST_BYTES = 8_000_000
-_OLDEST: Series = (3, 7)  # what is older than any interpreter that compat runs says nothing
+_OLDEST: Series = (3, 7)  # needs of Pythons older than any that compat runs are ignored
 
 _Words = Annotated[str, msgspec.Meta(max_length=500)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
@@ -332,7 +332,7 @@ _VersionText = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
 
 class NeedPlace(StrictValue, frozen=True, kw_only=True):
-    """A line of a release's wheel that needs a Python, by what feature."""
+    """A line of a release's wheel that needs a Python, and the feature."""
 
     file: _Words
     line: _Count
@@ -340,9 +340,7 @@ class NeedPlace(StrictValue, frozen=True, kw_only=True):
 
 
 class SeriesNeeds(StrictValue, frozen=True, kw_only=True):
-    """What of one kind needs one series of Python: how many places, in how many files, and the
-    first of them.
-    """
+    """The needs of one kind and Python series: number of lines and files, and the first lines."""
 
     kind: NeedKind
     series: _SeriesText
@@ -364,8 +362,9 @@ class ReleaseNeeds(StrictValue, frozen=True, kw_only=True):
     needs: Annotated[tuple[SeriesNeeds, ...], msgspec.Meta(max_length=100)]
 
     def lowest(self, kind: NeedKind, tested: Version | None) -> Version | None:
-        """Return the lowest series that has all that a kind needs; None where it needs nothing
-        that is kept. What needs more than a Python on which the release was `tested` is left out.
+        """Return the lowest series that satisfies a kind's needs; None without stored needs.
+
+        Needs above a Python on which the release was `tested` are omitted.
         """
         series = (Version(n.series) for n in self.needs if n.kind == kind)
         return max((s for s in series if tested is None or s <= tested), default=None)
@@ -375,11 +374,11 @@ class ReleaseNeeds(StrictValue, frozen=True, kw_only=True):
 
 
 class ChangedRun(StrictValue, frozen=True, kw_only=True):
-    """What came of a cell with the annotations of some files of the release postponed.
+    """The result of a cell with the annotations of some files of the release postponed.
 
-    It is evidence about a changed copy, never a verdict about the release. `files` counts what was
-    changed: those that were found to need it, or all with annotations. `works` counts the
-    capabilities that worked, `failing` has those that did not.
+    It is evidence about a changed copy, never a verdict about the release. `files` counts the
+    changed files: those that need it, or all with annotations. `works` counts the passing
+    capabilities, `failing` lists the others.
     """
 
     release: _VersionText
@@ -399,7 +398,7 @@ class ChangedRun(StrictValue, frozen=True, kw_only=True):
 
 
 class Needs(StrictValue, frozen=True, kw_only=True):
-    """All that is kept of what a matrix's releases need; `read_by` names the reader's version."""
+    """All stored needs of a matrix's releases; `read_by` names the reader's version."""
 
     format: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)] = FORMAT
     read_by: _Words = ""
@@ -476,7 +475,7 @@ class NeedsReader:
 def changed_run(
     record: Record, release: Version, scope: Literal["needed", "all"], files: int
 ) -> ChangedRun:
-    """Return what the record of a changed copy says of it; the record itself is not kept."""
+    """Return the summary of a changed copy's record; the record itself is not stored."""
     return ChangedRun(
         release=str(release),
         cell=record.cell,
@@ -492,7 +491,7 @@ def changed_run(
 
 
 def encode_needs(needs: Needs) -> str:
-    """Return the text of what is kept: one release, and one run, a line."""
+    """Encode the stored needs: one release, or one run, a line."""
     releases = ",\n".join(msgspec.json.encode(n).decode() for n in needs.releases)
     changed = ",\n".join(msgspec.json.encode(r).decode() for r in needs.changed)
     by = msgspec.json.encode(needs.read_by).decode()
@@ -503,14 +502,12 @@ def encode_needs(needs: Needs) -> str:
 
 
 def decode_needs(text: str, source: str) -> Needs:
-    """Return what the text holds; raise DeclarationError, naming `source`, when it is something
-    else.
-    """
+    """Decode the text; raise DeclarationError, naming `source`, when it is invalid."""
     try:
         if len(text) > _MOST_BYTES:
             raise ValueError(f"it is larger than {_MOST_BYTES} bytes")
         needs = msgspec.json.decode(text, type=Needs)
-        # What the types cannot say; an InvalidVersion is a ValueError, too.
+        # What the types cannot express; an InvalidVersion is a ValueError, too.
         releases, cells = [r.release for r in needs.releases], [run.cell for run in needs.changed]
         if len(set(releases)) < len(releases) or len(set(cells)) < len(cells):
             raise ValueError("a release or a cell stands there twice")
@@ -525,7 +522,7 @@ def decode_needs(text: str, source: str) -> Needs:
 
 
 def kept_needs(folder: Path) -> Needs:
-    """Return what is kept beside the matrix in that folder; nothing where there is no such file."""
+    """Return the needs stored beside the matrix in that folder; empty without a file."""
     text = read_if_there(folder / NEEDS)
     source = f"matrices/{folder.name}/{NEEDS}"
     return Needs() if text is None else decode_needs(text.decode(errors="replace"), source)

@@ -1,4 +1,4 @@
-"""What has to give way so that a cell can be locked: the search of relaxed cells, for any cell."""
+"""Finds what must give way so that a cell can be locked, like the search of relaxed cells."""
 
 from collections.abc import Callable, Iterator
 
@@ -19,8 +19,8 @@ from compat.value import Value
 
 RULE_NAME = "repaired"
 _LONGEST_REASON = 600
-# Finds what a record of the matrix says against a lock: a package that moved, its version, and the
-# cell that fails with it.
+# Finds a record of the matrix that refutes a lock: a package that moved, its version, and the cell
+# that fails with it.
 Refuted = Callable[[Lock, frozenset[str]], tuple[str, Version, str] | None]
 # Each excludes a version that a record shows broken.
 _MOST_EXCLUDED = 5
@@ -29,9 +29,9 @@ _MOST_EXCLUDED = 5
 class MovedPackage(Value, frozen=True, kw_only=True):
     """A package that gave way: what the subject publishes of it, and what the lock installs.
 
-    `published` is empty where the subject does not ask for it. With `is_later` its release came out
-    after the cell's date. `releases` says how far it lies from the nearest that was asked for; None
-    where that cannot be told.
+    `published` is empty where the subject does not require it. `is_later` means that its release is
+    newer than the cell's date. `releases` is its distance from the nearest requested one; None
+    where unknown.
     """
 
     package: str
@@ -47,11 +47,11 @@ class MovedPackage(Value, frozen=True, kw_only=True):
 
 
 class Repair(Value, frozen=True, kw_only=True):
-    """What has to give way in a cell, with the lock that proves it.
+    """What must give way in a cell, with the lock that proves it.
 
-    `refusal` is what blocks the cell as asked, empty when nothing does. Without a lock, `remains`
-    is what blocks it when every requirement has given way. `rule` makes the change in the matrix.
-    `refuted` are versions that were passed over, each with the recorded cell that fails with it.
+    `refusal` is what blocks the cell as declared; empty when nothing does. Without a lock,
+    `remains` is what blocks it when every requirement has given way. `rule` makes the change in the
+    matrix. `refuted` are skipped versions, each with the recorded cell that fails with it.
     """
 
     cell: str
@@ -70,10 +70,10 @@ def repaired_cell(
     package_of: Callable[[str], Package],
     refuted: Refuted = lambda lock, moved: None,
 ) -> Repair:
-    """Return what has to give way so that a cell can be locked.
+    """Return what must give way so that a cell can be locked.
 
-    The cell's versions stay, and so do the rules of `facts`; each published requirement on another
-    package may give way, and dates are moved as far as needed. What `refuted` knows to fail is not
+    The cell's versions and the rules of `facts` stay. Each published requirement on another package
+    may give way, and dates move as far as needed. Versions that `refuted` knows to fail are not
     offered. Raises IndexUnreachable and ToolFailed as the locker does.
     """
     asked = facts.obstacle(cell) or locked_cell(facts, cell, locker, package_of)

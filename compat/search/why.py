@@ -1,5 +1,5 @@
-"""What keeps the lowest version of an axis where it is, release by release: what the metadata
-declares, what the code needs, and what came of the cells below.
+"""Explains what pins the lowest version of an axis, for each release: the declared metadata, the
+needs of the code, and the results of the cells below.
 """
 
 from collections.abc import Iterable
@@ -20,10 +20,9 @@ from compat.run.outcome import Failed, Outcome, brief, parse_outcome
 from compat.search.needs import ChangedRun, Needs, ReleaseNeeds, SeriesNeeds
 from compat.value import Value
 
-# Hardest to do without first: a wheel for another Python has to be built, code to be rewritten,
-# a type to be spelled as `typing` spells it, an annotation to be postponed, a test of the version
-# to be lifted, a declaration changed.
-# A dependency comes last because it is known from runs alone.
+# Hardest to change first: build a wheel for another Python, rewrite code, spell a type as `typing`
+# does, postpone an annotation, lift a version check, change a declaration. A dependency is last
+# because it is known from runs alone.
 Keeper = Literal["wheel", "code", "type", "annotation", "guard", "declared", "dependency"]
 KEEPERS: tuple[Keeper, ...] = get_args(Keeper)
 _ANY = Version("3.0")
@@ -31,10 +30,10 @@ _LOWER = (">=", "~=", "==", ">")
 
 
 class CellBelow(Value, frozen=True, kw_only=True):
-    """What a cell came to whose version on the axis is below what keeps it.
+    """The result of a cell whose version on the axis is below the lowest supported one.
 
-    `failing` are the capabilities that fail by the combination. `is_by_rule` says that a package
-    stood in the way that a rule of the matrix had set free: that says nothing of the release.
+    `failing` are the capabilities that the combination fails. `is_by_rule` means that a package
+    freed by a rule of the matrix blocked it: that says nothing of the release.
     """
 
     cell: str
@@ -48,14 +47,14 @@ class CellBelow(Value, frozen=True, kw_only=True):
 class PythonFloor(Value, frozen=True, kw_only=True):
     """What keeps a release from an older Python.
 
-    `series` is the lowest series that nothing known rules out, and `keepers` what rules out the one
-    below, hardest to do without first: none where nothing asks for more than the oldest Python of
-    the matrix. `bounds` has the series of each. `works_on` is the lowest Python on which a tested
-    cell works, in part at least; `above` is the best such cell. What was found to need more than
-    that is `unreached`: no capability of the suite came upon it. `below` has the best cell on each
-    Python below both, the newest first; `needs` is None where the sources were not read.
-    `newly_failing` are the capabilities that fail in the newest changed copy, and in no tested cell
-    of the release that works.
+    `series` is the lowest series that nothing known rules out. `keepers` rule out the one below,
+    hardest to change first: none where nothing requires more than the oldest Python of the matrix.
+    `bounds` has the series of each. `works_on` is the lowest Python on which a tested cell works,
+    in part at least; `above` is the best such cell. Needs beyond that are `unreached`: no
+    capability of the suite used them. `below` has the best cell on each Python below both, the
+    newest first; `needs` is None where the sources were not read. `newly_failing` are the
+    capabilities that fail in the newest changed copy, and in no tested cell of the release that
+    works.
     """
 
     release: str
@@ -77,7 +76,7 @@ class PackageFloor(Value, frozen=True, kw_only=True):
 
     `requirements` are the lines of its metadata that name the package, and `lower` the lowest
     version that they admit. `works_on` is the lowest version with which a tested cell works, in
-    part at least; `below` the best tested cell of each version below `lower`, newest first.
+    part at least. `below` has the best tested cell of each version below `lower`, newest first.
     """
 
     release: str
@@ -89,7 +88,7 @@ class PackageFloor(Value, frozen=True, kw_only=True):
 
 
 def subject_release(snapshot: Snapshot, version: Version) -> Release | None:
-    """Return the release that stands for a coordinate of the subject: its newest not withdrawn."""
+    """Return the release of a coordinate of the subject: its newest not withdrawn."""
     members = snapshot.catalogue.members(snapshot.matrix.subject_axis, version)
     return next((r for r in reversed(members) if not r.yanked), None)
 
@@ -152,7 +151,7 @@ def package_floor(snapshot: Snapshot, axis: PackageAxis, version: Version) -> Pa
     lower = max((b for _, line in lines if (b := _lower(line.specifier)) is not None), default=None)
     entries = _tested(snapshot, version)
     working = [e.cell.on(axis.name).version for e in entries if e.kind in ("works", "partial")]
-    # A series stands for its releases: 2.9 is not below 2.9.1.
+    # A series represents its releases: 2.9 is not below 2.9.1.
     floor = None if lower is None else axis.select.coordinate(lower)
     return PackageFloor(
         release=str(version if release is None else release.version),

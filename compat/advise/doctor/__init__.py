@@ -1,3 +1,3 @@
-"""What is wrong with an environment, from what installers and Python said: parsers turn a text into
-facts, and inferences reason over them and over generated knowledge.
+"""Diagnoses messages of installers and Python: parsers extract facts, and inferences combine them
+with generated knowledge.
 """

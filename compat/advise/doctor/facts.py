@@ -12,7 +12,7 @@ from packaging.version import InvalidVersion, Version
 from compat.declare.toml import toml_document
 from compat.value import Value
 
-# Of a longer message the end is read: there tools say what went wrong.
+# Only the end of a longer message is read: tools print the error there.
 MOST_READ = 50_000
 PYTHON = "python"
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
@@ -67,7 +67,7 @@ def pattern(name: str) -> "re.Pattern[str]":
 
 
 class Requires(Value, frozen=True):
-    """`who` at `version` asks for a range of `what`; `where` is metadata, or a check at import."""
+    """`who` at `version` requires a range of `what`; `where` is metadata, or a check at import."""
 
     who: str
     version: str
@@ -78,7 +78,7 @@ class Requires(Value, frozen=True):
 
 
 class Asked(Value, frozen=True):
-    """The user asks for a range of a package: a requirement of nobody."""
+    """The user requires a range of a package: no package's requirement."""
 
     what: str
     range: str
@@ -88,7 +88,7 @@ class Asked(Value, frozen=True):
 
 
 class Have(Value, frozen=True):
-    """A version that is there: installed, or used in this run."""
+    """A present version: installed, or used in this run."""
 
     what: str
     version: str
@@ -96,7 +96,7 @@ class Have(Value, frozen=True):
 
 
 class Absent(Value, frozen=True):
-    """An installer found no file: `why`, the tags that exist, and the versions it saw."""
+    """An installer found no file: `why`, the existing tags, and the versions it saw."""
 
     what: str
     range: str
@@ -107,7 +107,7 @@ class Absent(Value, frozen=True):
 
 
 class Refused(Value, frozen=True):
-    """Releases of `who` (empty where pip leaves the name out) that are for other Pythons."""
+    """Releases of `who` (empty where pip omits the name) that are for other Pythons."""
 
     who: str
     version: str
@@ -116,7 +116,7 @@ class Refused(Value, frozen=True):
 
 
 class Unbuilt(Value, frozen=True):
-    """A source release that did not build, and the tool that its build needs otherwise."""
+    """A source release that failed to build, and the build tool that does not fit."""
 
     what: str
     version: str
@@ -125,7 +125,7 @@ class Unbuilt(Value, frozen=True):
 
 
 class LacksName(Value, frozen=True):
-    """A module or class lacks a name. `since` is the release that removed it, where it is said."""
+    """A module or class lacks a name. `since` is the release that removed it, if stated."""
 
     module: str
     name: str
@@ -143,8 +143,8 @@ class NoModule(Value, frozen=True):
 
 
 class BadCall(Value, frozen=True):
-    """A callable was called with an argument that it does not take (`+`), or without one that it
-    requires (`!`), or with too many (`#`).
+    """A callable was called with an unknown argument (`+`), without a required one (`!`), or with
+    too many (`#`).
     """
 
     function: str
@@ -154,7 +154,7 @@ class BadCall(Value, frozen=True):
 
 
 class Binary(Value, frozen=True):
-    """A compiled file does not fit: `by` is what was compiled, `what` for which it was."""
+    """A compiled file does not fit: `by` is compiled, and `what` is its target."""
 
     kind: str
     what: str
@@ -182,7 +182,7 @@ class Changed(Value, frozen=True):
 
 
 class Trouble(Value, frozen=True):
-    """What says nothing about versions: network, disk, permissions, a shadowed module."""
+    """Errors unrelated to versions: network, disk, permissions, a shadowed module."""
 
     kind: str
     sentence: str
@@ -193,13 +193,14 @@ Fact = Value
 
 
 class Text:
-    """A message as it is parsed: its lines without frames, colours and notices, and all of them
-    joined by single blanks, as tools wrap where they like.
+    """A message as it is parsed: its lines without frames, colours and notices.
+
+    Also all of them joined by single blanks, because tools wrap lines anywhere.
     """
 
     def __init__(self, text: str) -> None:
         text = _ESCAPES.sub("", text[-MOST_READ:]).replace("\\\\", "/").replace("\r", "\n")
-        # A word longer than any name or path is no part of a format, and would cost its square.
+        # A word longer than any name or path is no part of a format, and would take quadratic time.
         text = re.sub(r"\S{300,}", lambda word: f"{word[0][:150]} {word[0][-150:]}", text)
         self.lines = [] if not text.strip() else [_bare(line) for line in text.split("\n")]
         self.notices = [line for line in self.lines if pattern("notice").search(line)]
@@ -225,8 +226,8 @@ def _bare(line: str) -> str:
 
 
 def specifier(text: str) -> SpecifierSet | None:
-    """A range as any tool writes one; None where it is none."""
-    # Of alternatives (`~2.7 || ^3.4`) the last, which is the newest.
+    """Parse a range in any tool's notation; None for other text."""
+    # The last alternative (`~2.7 || ^3.4`), which is the newest.
     text = text.rpartition("||")[2].strip().strip("()'\"").replace(" and ", ",").replace("|", ",")
     if not text or text in ("*", "any"):
         return SpecifierSet()

@@ -1,8 +1,8 @@
-"""About a dozen inferences from facts to problems: each names the facts that it rests on, and none
-knows a package by name. What is said of them is in `findings.toml`.
+"""About a dozen inferences from facts to problems; each names its facts, and none names a package.
+Their texts are in `findings.toml`.
 
-An inference names the culprit and, as `needs`, the requirement that mends it. What all share is
-done once, by `_mended`: the direction, and a release or a Python that the known files have.
+An inference names the culprit and, as `needs`, the requirement that fixes it. `_mended` adds the
+shared part: the direction, and a release or a Python with known files.
 """
 
 import re
@@ -59,7 +59,7 @@ from compat.value import Value
 Direction = Literal["", "older", "newer", "other", "python", "drop", "rebuild", "install"]
 F = TypeVar("F")
 Made = Iterator["Finding"]
-# What a hosted notebook brings itself asks for exact versions and works with others:
+# Packages of a hosted notebook require exact versions and work with others:
 # https://github.com/googlecolab/colabtools/issues/2604 and many more.
 _HOSTS = frozenset(("google-colab", "datascience"))
 _BUILTINS = frozenset(
@@ -75,9 +75,9 @@ _LOWER, _UPPER = (">", ">=", "==", "~="), ("<", "<=", "==", "~=")
 
 
 class Finding(Value, frozen=True):
-    """A problem: the package at fault first, `python` for the interpreter, then those beside it.
+    """A problem: the package at fault first, `python` for the interpreter, then the others.
 
-    `needs` is the requirement that mends it, `absent` the one that no file meets. `pin` names
+    `needs` is the requirement that fixes it, `absent` the one that no file meets. `pin` names
     releases and `python` a series that were checked against the known files; without either,
     `advice` says why. `lines` are those of the facts; the lower the `rank`, the surer.
     """
@@ -97,8 +97,8 @@ class Finding(Value, frozen=True):
 
 
 def _say(kind: str, packages: Iterable[str], *lines: int, **given: Any) -> Finding:
-    """A finding of a kind. What is given under the name of a field replaces that of the template;
-    the rest are words of its sentences.
+    """A finding of a kind. Arguments with the name of a field replace the template's value; the
+    rest fill its sentences.
     """
     template, named = _TEMPLATES[kind], tuple(dict.fromkeys(filter(None, packages)))
     own = {n: v for n, v in given.items() if n in Finding.__struct_fields__ and v != ""}
@@ -151,7 +151,7 @@ class Case:
         return words.format(self.versions[package]) if package in self.versions else ""
 
     def beside(self, *packages: str) -> str:
-        """The innermost package of the traceback that is none of these."""
+        """The innermost package of the traceback outside the excluded ones."""
         return next((p for p in self.trace.installed if p not in packages), "")
 
     def mentions(self, package: str) -> bool:
@@ -163,8 +163,8 @@ class Case:
         return bool(re.search(rf"(?<![\w-])(?:{either})(?![\w-])", self.text.flat, re.IGNORECASE))
 
     def owners(self, name: str) -> tuple[str, ...]:
-        """The packages that have a class; Python for what a list lacks, of which its own library
-        has the module: `importlib.metadata` for importlib-metadata.
+        """The packages that have a class; Python for one missing in a list, if its own library has
+        the module: `importlib.metadata` for importlib-metadata.
         """
         return tuple(
             PYTHON
@@ -176,7 +176,7 @@ class Case:
         )
 
     def title(self, who: str, version: str = "") -> str:
-        """Who asks for something, with its version where one is stated somewhere."""
+        """The requiring package, with its version where one is stated somewhere."""
         versions = (f.version for f in self.all(Requires) if f.who == who and f.version)
         stated = version or next(versions, "")
         return f"{who} {stated}" if stated[:1].isdigit() else f"{who}{stated}"
@@ -208,7 +208,7 @@ def findings(case: Case) -> list[Finding]:
     is_certain = any(isinstance(fact, Absent | Refused) for fact in case.facts)
     hidden: tuple[str, ...] = ()
     if troubles & {"network", "disk"} or ("machine" in troubles and not is_certain):
-        # An index that was not reached has no file of anything, and nothing builds on a full disk.
+        # An unreachable index has no files, and nothing builds on a full disk.
         hidden = ("no-artifact", "build", "version-guard")
     if "shadow" in troubles:
         hidden += ("missing-attribute", "missing-module")
@@ -220,7 +220,7 @@ def findings(case: Case) -> list[Finding]:
     return [_mended(case, finding) if finding.is_fault else finding for finding in first.values()]
 
 
-# ---- the change that mends it
+# ---- the change that fixes it
 
 
 def _mended(case: Case, finding: Finding) -> Finding:
@@ -259,8 +259,8 @@ def _mended(case: Case, finding: Finding) -> Finding:
 
 
 def _python_in(case: Case, finding: Finding, wish: SpecifierSet) -> str:
-    """The series in a range that is nearest to what is there and has files of all packages of a
-    finding whose release is known.
+    """The series in a range that is nearest to the present one and has files of all packages of a
+    finding with a known release.
     """
     fitting = [p for p in PYTHONS if any(wish.contains(f"{p}.{patch}") for patch in (0, 5, 20))]
     for package in finding.packages:
@@ -278,14 +278,16 @@ def _python_in(case: Case, finding: Finding, wish: SpecifierSet) -> str:
 
 
 def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
-    """Releases of one time, where only is known who does not fit whom: those of the day of the
-    release that is there, else the newest of who asks, which is written for the newest other one.
+    """Releases of one time, where only the conflicting packages are known.
+
+    They are from the day of the present release, else of the newest of the requiring package, which
+    was written for the newest of the other.
     """
     culprit, beside = finding.packages[0], next(iter(finding.packages[1:]), "")
     known, other = index(culprit), index(beside)
     version = case.versions.get(beside)
     if finding.cause == "binary-incompatible" and known is not None and other is not None:
-        # A release that is compiled for what is there, as its requirement says; else both.
+        # A release that is compiled for the present one, by its requirement; else both.
         maker, target = (known, other) if known.asks(beside) else (other, known)
         by, what = maker.package, target.package
         version = case.versions.get(what)
@@ -302,7 +304,7 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
             words = f"It is the newest of the day of {beside} {version} or before."
             return {"pin": f"{culprit}=={newest}", "advice": words}
     if not beside:
-        # Newer may be what it does not fit: which of the two is too old, nobody has said.
+        # The other may be newer: nothing says which of the two is too old.
         return {}
     asker, newest_of = (culprit, "Python") if beside == PYTHON else (beside, culprit)
     pin = case.pin(asker, ANY)
@@ -317,7 +319,7 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
     return {"pin": pin, "advice": f"The newest {asker} is written for the newest {newest_of}."}
 
 
-# ---- 1: ranges that do not meet; the user's wish asks for nobody
+# ---- 1: disjoint ranges; the user's own requirement has no package
 
 Wish = Asked | Requires
 
@@ -335,7 +337,7 @@ def _ranges_that_do_not_meet(case: Case) -> Made:
 
 
 def _apart(wishes: list[Wish]) -> tuple[Wish, Wish] | None:
-    """Two ranges of a package that exclude each other, that of the user first."""
+    """Two ranges of a package that exclude each other, the user's first."""
     by_asker: dict[str, list[Wish]] = {}
     for wish in wishes:
         by_asker.setdefault(wish.who, []).append(wish)
@@ -343,7 +345,7 @@ def _apart(wishes: list[Wish]) -> tuple[Wish, Wish] | None:
         if not _meet(first.what, first.range, other.range):
             return first, other
     for ours, theirs in combinations(by_asker.values(), 2):
-        # A resolver tries one release of an asker after another: none of them may fit.
+        # A resolver tries one release of a package after another: all of them may conflict.
         if not any(_meet(a.what, a.range, b.range) for a in ours for b in theirs):
             return (theirs[0], ours[0]) if not theirs[0].who else (ours[0], theirs[0])
     for asker, own in by_asker.items():
@@ -356,9 +358,7 @@ def _apart(wishes: list[Wish]) -> tuple[Wish, Wish] | None:
 
 
 def _meet(what: str, one: str, other: str) -> bool:
-    """Whether some version is in both ranges: of those that exist, where they are known, else of
-    those near the bounds.
-    """
+    """Whether some version is in both ranges: of known releases, else of those near the bounds."""
     first, second = specifier(one), specifier(other)
     if first is None or second is None:
         return True
@@ -419,7 +419,7 @@ def _bounds(wish: SpecifierSet, operators: tuple[str, ...]) -> list[Version]:
 
 
 def _toward(wish: SpecifierSet, installed: Version | None) -> Direction:
-    """Where a range lies from what is there; without that, on which side it is open."""
+    """Where a range lies from the present version; without one, on which side it is open."""
     if installed is None:
         operators = {clause.operator for clause in wish}
         is_newer, is_older = operators <= {">", ">="}, operators <= {"<", "<="}
@@ -434,7 +434,7 @@ def _shown(text: str) -> str:
     return text if spec is None else ",".join(sorted(map(str, spec), reverse=True))
 
 
-# ---- 2: the resolver names who conflicts, and no range
+# ---- 2: the resolver names the conflicting packages, and no range
 
 
 def _unnamed_conflict(case: Case) -> Made:
@@ -455,7 +455,7 @@ def _unnamed_conflict(case: Case) -> Made:
         yield _say("each-release-asks", packages, *lines, **fields)
 
 
-# ---- 3: a range, and a version that is there
+# ---- 3: a range, and a present version
 
 
 def _versions_out_of_range(case: Case) -> Made:
@@ -466,7 +466,8 @@ def _versions_out_of_range(case: Case) -> Made:
             continue
         if fact.is_check if installed is None else not wish.contains(installed, prereleases=True):
             refused.append((fact, wish))
-    # Of what several ask, an installer reports as a notice only, and most of them are bystanders.
+    # When several packages require it, an installer only prints a notice, and most of them are
+    # unrelated.
     is_crowd = len({fact.who for fact, _ in refused if not fact.is_check}) > 1
     for fact, wish in refused:
         is_bystander = fact.who in _HOSTS or (is_crowd and not _is_spoken_of(case, fact))
@@ -487,13 +488,13 @@ def _versions_out_of_range(case: Case) -> Made:
 
 
 def _is_spoken_of(case: Case, fact: Requires) -> bool:
-    """Whether the text speaks of an asker elsewhere: a command, an import, what was installed."""
+    """Whether the text mentions the package elsewhere: a command, an import, an installation."""
     stems = {fact.who, fact.who.replace("-", "_")}
     lines = (line.lower() for n, line in enumerate(case.text.lines, 1) if n != fact.line)
     return any("is incompatible" not in line and any(s in line for s in stems) for line in lines)
 
 
-# ---- 4: the asker's Python
+# ---- 4: the Python of the requiring package
 
 
 def _python_refused(case: Case) -> Made:
@@ -557,7 +558,7 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
     if saw == () and index(what) is None:
         known_names = get_close_matches(what, packages_known(), n=1, cutoff=0.8)
         meant = f" Did you mean {known_names[0]}?" if known_names else ""
-        if not askers and not fact.range:  # nothing but the name is known, which may be wrong
+        if not askers and not fact.range:  # only the name is known, which may be wrong
             return _say("no-such-name", [], fact.line, what=what, meant=meant)
         visited = f" Check the name, too: the index lists no release of it here.{meant}"
     why = next((f.why for f in facts if f.why == "platform"), fact.why)
@@ -618,7 +619,7 @@ def _series(pythons: list[Version]) -> str:
 
 
 def _seen(wanted: str, saw: tuple[str, ...]) -> tuple[str, Version | None]:
-    """What the releases that an installer saw say, and the nearest of them."""
+    """What is known of the releases that an installer saw, and the nearest of them."""
     versions = sorted(v for v in map(version_of, saw) if v is not None)
     wish = specifier(wanted)
     if not versions or not wish:
@@ -637,9 +638,7 @@ def _seen(wanted: str, saw: tuple[str, ...]) -> tuple[str, Version | None]:
 
 
 def _is_of(refused: Refused, what: str, fact: Absent) -> bool:
-    """pip leaves out whose releases it ignored: they are of the package that it did not find, where
-    one of them is in the range.
-    """
+    """pip omits the package of ignored releases: the missing one, if its range has one of them."""
     wish, version, known = specifier(fact.range), version_of(refused.version), index(what)
     if version is None or (known is None and not fact.range):
         return False
@@ -662,7 +661,7 @@ def _refused_by_python(case: Case, fact: Absent, refused: list[Refused]) -> Find
     )
 
 
-# ---- 6: a source release that did not build
+# ---- 6: a source release that failed to build
 
 
 def _not_built(case: Case) -> Made:
@@ -695,7 +694,7 @@ def _not_built(case: Case) -> Made:
     )
 
 
-# ---- 7: a name that is gone or not there yet
+# ---- 7: a name that was removed or does not exist yet
 
 
 def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
@@ -728,7 +727,7 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
             return None
         is_inner = fact.module.count(".") > 1 or "._" in fact.module
         if not presence.had and not (importer or fact.since or fact.file or is_inner):
-            return None  # a typo, or a name that is made up when it is asked for
+            return None  # a typo, or a name that is generated on access
         if presence.is_known:
             return _moved(case, presence, shown, fact.line)
     if not package or (not importer and is_users_own(fact.module, case.trace)):
@@ -747,9 +746,7 @@ def _provider(module: str) -> str:
 def _moved(
     case: Case, presence: Presence, name: str, line: int, cause: Cause | Literal[""] = ""
 ) -> Finding | None:
-    """What the releases say that have something: which they are, and where from here; None where
-    the list refutes it.
-    """
+    """The releases that have something: a range, and the direction; None if the list refutes it."""
     package, spans = presence.package, presence.spans()
     importer = case.beside(package)
     if package == PYTHON:
@@ -768,7 +765,7 @@ def _moved(
     if installed is not None and presence.place_of(installed) in presence.had:
         if installed in presence.releases:
             return None
-        # The releases between those that were read: it went before the one that is there.
+        # The releases between the read ones: it was removed before the present one.
         wish, when = SpecifierSet(f"<{installed}"), f"before {installed}"
     is_gone = bool(_bounds(wish, _UPPER))
     return _say(
@@ -826,7 +823,7 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     if name in _BUILTINS or "." in fact.module or not own:
         presence = library().attribute(name, fact.name)
         if importer and presence.had == {0}:
-            # Its code runs on Python 3: it is given text where it expects bytes, or the like.
+            # Its code runs on Python 3: it gets text where it expects bytes, or the like.
             return unknown(importer)
         if presence.is_known or presence.always:
             return _moved(case, presence, shown, fact.line)
@@ -846,8 +843,8 @@ def _candidate(
     presence_of: Callable[[Api], Presence | None],
     is_common: bool = False,
 ) -> Presence | None:
-    """The package whose releases differ in something: the one that the text speaks of, the only
-    one, or the only one whose newest release lacks it; else none.
+    """The package whose releases differ in something: the mentioned one, the only one, or the only
+    one whose newest release lacks it; else none.
     """
     named = [p for p in packages if re.search(rf"(?<![\w-]){p}(?![\w-])", case.text.flat)]
 
@@ -855,12 +852,12 @@ def _candidate(
         presences = (presence_of(known) for p in names if (known := api(p)) is not None)
         return [presence for presence in presences if presence is not None and presence.is_known]
 
-    # To read a package's names takes time: one that the text names comes first, mostly alone.
+    # Reading a package's names is slow: a mentioned package comes first, mostly alone.
     if len(named) == 1 and (sure := differing(named)):
         return sure[0]
     matched = differing(list(packages)[:8])
     spoken = [presence for presence in matched if case.mentions(presence.package)]
-    if is_common:  # a name that many have is of whom the text speaks, or of nobody
+    if is_common:  # a name of many packages belongs to the mentioned one, or to none
         matched = spoken
     lost = [p for p in spoken or matched if len(p.releases) - 1 not in p.had]
     ways = (spoken, matched, lost)
@@ -927,7 +924,7 @@ def _unplaced_call(
     third = home if home != PYTHON and is_called and (is_library or is_imported) else ""
     single = {owner for key in keys[:2] for owner in owners(key) if case.mentions(owner)}
     if frames and not innermost and not third:
-        return None  # the user's own code calls, and nothing says whom
+        return None  # the user's own code calls, and no package is named
     package = third or (single.pop() if len(single) == 1 else "")
     package = package or (case.beside() if innermost else "")
     how = {"+": "not taken", "!": "missing", "#": "one too many"}[fact.kind]
@@ -965,7 +962,7 @@ def _called(case: Case, function: str) -> str:
     return matched[0] if matched else function
 
 
-# ---- 9: a module that is not found
+# ---- 9: a module that was not found
 
 
 def _missing_module(case: Case, fact: NoModule) -> Finding | None:
@@ -1009,7 +1006,7 @@ def _binary(case: Case, fact: Binary) -> Finding | None:
     if fact.kind == "array":
         return _array(case, fact)
     if not fact.by and fact.kind != "generated":
-        return None  # it is a file of the user's own
+        return None  # it is one of the user's own files
     beside = fact.what if fact.what != fact.by else ""
     beside = beside or case.beside(fact.by)
     packages = [fact.by]
@@ -1049,7 +1046,7 @@ def _array(case: Case, fact: Binary) -> Finding:
     )
 
 
-# ---- 11: what this Python cannot parse
+# ---- 11: code that this Python cannot parse
 
 
 def _unparsed(case: Case) -> Made:
@@ -1060,7 +1057,7 @@ def _unparsed(case: Case) -> Made:
         if case.python is not None and wish[:1] == ">" and SpecifierSet(wish).contains(case.python):
             continue
         if not wish and case.python is not None and case.python < Version("3.8"):
-            wish = ">=3.8"  # what a Python of that time cannot parse is mostly newer
+            wish = ">=3.8"  # code that a Python of that time cannot parse is mostly newer
         if not wish and not who:
             continue
         is_old = wish.startswith("<")
@@ -1081,7 +1078,7 @@ _RESERVED = re.compile(r"\b(?:async|await)\b(?!\s+(?:def|for|with|\w))")
 
 
 def wanted_by_source(source: str) -> str:
-    """Which Python a line is written for, where that can be told: a range, or empty."""
+    """The Python range that a line was written for; empty where unknown."""
     if pattern("python2").search(source):
         return "<3"
     if _RESERVED.search(source):
@@ -1101,7 +1098,7 @@ def wanted_by_source(source: str) -> str:
     return ""
 
 
-# ---- 12: what says nothing about versions, and what the user changed himself
+# ---- 12: errors unrelated to versions, and the user's own changes
 
 
 def _trouble(_: Case, fact: Trouble) -> Finding:
@@ -1118,7 +1115,7 @@ def _changed(case: Case, fact: Changed) -> Finding | None:
     return _say("changed", [fact.what], fact.line, old=old, new=new, **fields)
 
 
-# ---- 13: a package that fails while it is imported: no value of the user's is at work yet
+# ---- 13: a package that fails at import: no value of the user's is involved yet
 
 
 def _failed_at_import(case: Case) -> Made:
@@ -1134,8 +1131,9 @@ def _failed_at_import(case: Case) -> Made:
 
 
 def _python_of(case: Case, who: str) -> dict[str, Any]:
-    """The Pythons of the day of a package's release, where the one that is there came later: since
-    3.8 there is a new series each October (PEP 602).
+    """The Pythons of the day of a package's release, where the present one is newer.
+
+    Since 3.8 there is a new series each October (PEP 602).
     """
     known, ours = index(who), case.series
     version = case.versions.get(who) or (known.newest(ANY) if known is not None else None)
@@ -1182,13 +1180,14 @@ def _unmet(case: Case) -> Made:
 
 
 def _later_bound(case: Case, who: str, release: Version, what: str) -> str:
-    """The upper bound that the next release of `who` sets on a package which is newer than `who`
-    itself, and on which `release` sets none: its maintainers saw the two fail together.
+    """The upper bound of the next release of `who` on a package newer than `who` itself.
+
+    `release` sets none: the maintainers saw the two fail together.
     """
     known, beside, version = index(who), index(what), case.versions.get(what)
     if known is None or beside is None or version is None or release not in known.days:
         return ""
-    # A release that was withdrawn is about as old as the next one.
+    # A withdrawn release is about as old as the next one.
     day = min(((v, d) for v, d in beside.days.items() if v >= version), default=(version, ""))[1]
     if day < known.days[release]:
         return ""
@@ -1205,8 +1204,8 @@ def _is_capped(ranges: Iterable[str]) -> bool:
 
 
 def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]) -> Made:
-    """An old release that a resolver took without a word, as no later one admits what is there; or
-    at which this Python stops.
+    """An old release to which a resolver silently fell back, as no later one admits the present
+    packages; or the last one for this Python.
     """
     known = index(who)
     newest = known.newest(ANY) if known is not None else None
@@ -1225,7 +1224,7 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
         beside, present = index(what), version_of(ours.removeprefix("=="))
         asking = [each for v in current if (each := known.requires(v, what, case.python))]
         late = asking[len(asking) // 3 :]
-        # A set of one time is no trap: what is there must be from long after.
+        # A set of one time is no such case: the present packages must be much newer.
         if beside is None or present is None or len(asking) < 3:
             continue
         if int(beside.days.get(present, "")[:4] or 0) < int(year or 0) + 2:

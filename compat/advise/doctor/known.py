@@ -1,7 +1,8 @@
-"""Generated knowledge of packages: which releases have a name or take an argument, and which have a
-file for which Python. It is read from data files beside this module, one a package, when needed.
+"""Generated knowledge of packages: which releases have a name or an argument, and which have files
+for a Python.
 
-`tools/knowledge.py` writes them.
+It is read on demand from data files beside this module, one a package. `tools/knowledge.py` writes
+them.
 """
 
 import json
@@ -41,12 +42,12 @@ def _data(name: str) -> Any:
 
 def corrected(package: str, version: Version, name: str) -> str:
     """The bound on another package that conda-forge's maintainers added to a release, until a day
-    where they say one.
+    where they state one.
     """
     known = index(package)
     published = known.days.get(version, "") if known is not None else ""
     for releases, day, what, bound in _data("bounds").get(package, ()):
-        # Without a version or a day, a row says nothing about which releases it corrects.
+        # Without a version or a day, a row does not show which releases it corrects.
         if not (releases or day):
             continue
         is_of = SpecifierSet(releases).contains(version, prereleases=True)
@@ -65,8 +66,8 @@ def packages_known() -> list[str]:
 
 
 def owners(name: str) -> tuple[str, ...]:
-    """The packages that have, in some release, a class of that name, or a function (`name()`) whose
-    parameters changed.
+    """The packages that have, in some release, a class of that name, or a function (`name()`) with
+    changed parameters.
     """
     lines, key = _text("owners"), f"\n{name}\t".encode()
     start = lines.find(key)
@@ -94,7 +95,7 @@ def index(package: str) -> "Index | None":
 
 
 class Presence(Value, frozen=True):
-    """In which releases of a package something is: `had` of all that were read, in their order."""
+    """The releases of a package that have something: `had` of all read ones, in order."""
 
     package: str
     releases: tuple[Version, ...]
@@ -103,7 +104,7 @@ class Presence(Value, frozen=True):
 
     @property
     def is_known(self) -> bool:
-        """Whether some release has it and some other surely does not."""
+        """Whether some release has it and another surely lacks it."""
         return bool(self.had) and len(self.had | self.unsure) < len(self.releases)
 
     @property
@@ -133,9 +134,11 @@ class Presence(Value, frozen=True):
         return matched
 
     def wanted(self, installed: Version | None, is_every: bool = False) -> list[str]:
-        """The ranges of the spans, the nearest to what is installed first; without that, a removed
-        name is one that the newest release lacks. A range ends at the last release that was read
-        and has it, as nobody knows of those before the next, unless each was read (`is_every`).
+        """The ranges of the spans, the nearest to the installed one first; without one, a name that
+        the newest release lacks was removed.
+
+        A range ends at the last read release that has it, because the releases before the next are
+        unknown, unless each was read (`is_every`).
         """
         spans = self.spans()
         if installed is None:
@@ -144,8 +147,8 @@ class Presence(Value, frozen=True):
         else:
             older = [span for span in spans if span[1] is not None and span[1] <= installed]
             newer = [span for span in spans if span[0] > installed]
-            # A name is mostly asked for by what was written for one side: the span that follows
-            # where none ended before.
+            # A missing name is mostly used by code for one side: the span that follows where none
+            # ended before.
             ordered = [*reversed(older), *newer] or spans[-1:]
         ranges = []
         for first, end in ordered:
@@ -185,11 +188,11 @@ class Api:
         return [spans for spans, names in by_spans.items() if name in names.split(" ")]
 
     def module(self, module: str) -> Presence:
-        """In which releases a module is."""
+        """Which releases have a module."""
         return self._presence(self._spans_of(module, ""))
 
     def name(self, module: str, name: str) -> Presence:
-        """In which releases a module has a name. It is unsure where the module makes names up."""
+        """Which releases' module has a name. Unsure where the module generates names."""
         spans = self._spans_of(module, name)
         unsure = [] if spans else self._spans_of(module, "?")
         if not spans and module not in self._modules:
@@ -199,7 +202,7 @@ class Api:
         return self._presence(spans, unsure)
 
     def elsewhere(self, module: str, name: str) -> Presence | None:
-        """In which releases another module of the same last part has a name."""
+        """Which releases have a name in another module with the same last part."""
         tail = f".{module.rpartition('.')[2]}"
         matched = [m for m in self._modules if m.endswith(tail) and self._spans_of(m, name)]
         return self.name(min(matched, key=len), name) if matched else None
@@ -223,7 +226,7 @@ class Api:
         return members, bases
 
     def attribute(self, name: str, attribute: str) -> Presence:
-        """In which releases a class of that name, or one that it is derived from, has it."""
+        """Which releases' class, or one of its bases, has an attribute."""
         members, bases = self._classes
         queue, visited, spans = [name.rpartition(".")[2]], set[str](), set[str]()
         while queue:
@@ -235,9 +238,7 @@ class Api:
         return self._presence(spans)
 
     def accepts(self, function: str, argument: str) -> Presence | None:
-        """In which releases a function or a class of that name takes an argument; None where no
-        release changed that.
-        """
+        """Which releases' function or class accepts an argument; None without changes."""
         queue, visited = [function.removesuffix(".__init__").removesuffix(".__new__")], set[str]()
         while queue:
             last = queue.pop(0)
@@ -247,7 +248,7 @@ class Api:
                 called = path.partition(":")[2].removesuffix(".__init__").removesuffix(".__new__")
                 # A function with `**` takes any.
                 open_to = "" if argument[:1] in "!#" else changed.get("**", "")
-                if argument[:1] == "#":  # so many are taken where the most is not less
+                if argument[:1] == "#":  # this many are accepted where the most is not less
                     most = [p for p in changed if p[0] == "#" and int(p[1:]) >= int(argument[1:])]
                     open_to = ",".join([*(changed[p] for p in most), changed.get("*", "")])
                     open_to = open_to if any(p[0] in "#*" for p in changed) else ""
@@ -265,7 +266,7 @@ class Api:
                     )
             if matched:
                 return self._presence(filter(None, min(matched)[3]))
-            # A class without an `__init__` of its own takes what the one above takes.
+            # A class without its own `__init__` accepts the arguments of its base.
             queue += sorted(self._classes[1].get(last.rpartition(".")[2], set()) - visited)
         return None
 
@@ -321,7 +322,7 @@ def _fits(row: str, python: Version) -> bool:
 
 
 class Index:
-    """The files of a package's releases, and what they require."""
+    """The files of a package's releases, and their requirements."""
 
     def __init__(self, content: Any) -> None:
         self.package: str = content["package"]
@@ -334,7 +335,7 @@ class Index:
             self.days[Version(version)] = day
         self._requires = {Version(v): lines for v, lines in content["requires"].items()}
         self._stated = sorted(self._requires)
-        # Of a package that is compiled, a release without wheels is no file for a newer Python.
+        # For a compiled package, a release without wheels has no file for a newer Python.
         self._is_compiled = any("cp" in row.partition("|")[0] for row in self._rows.values())
 
     @property
@@ -364,7 +365,7 @@ class Index:
 
     def requires(self, version: Version, name: str, python: Version | None = None) -> list[str]:
         """What a release requires of another package, a range for each marker that may hold; empty
-        where it asks for none, or that is not known.
+        where it requires none, or is unknown.
         """
         place = bisect_right(self._stated, version)
         ranges = []
@@ -396,8 +397,10 @@ class Index:
     def admitting(
         self, name: str, wanted: Version, day: str, python: Version | None
     ) -> Version | None:
-        """The newest release that asks for another package and admits a version of it, which was
-        published on `day`. What is a year older set no bound because it did not know that version.
+        """The newest release that requires another package and admits a version of it.
+
+        The version was published on `day`. A release that is a year older set no bound because it
+        did not know that version.
         """
         for version in sorted(self._rows, reverse=True):
             if version.is_prerelease or (python is not None and not self.fits(version, python)):

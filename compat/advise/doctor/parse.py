@@ -1,7 +1,7 @@
-"""What tools print when something does not fit, as facts: CPython, IPython, pytest, loader and
-compiler; pip, uv, poetry, pipenv, pip-tools and conda; and packages in words of their own.
+"""Parses the messages of tools into facts: CPython, IPython, pytest, loader and compiler; pip, uv,
+poetry, pipenv, pip-tools and conda; and packages' own messages.
 
-Formats that say one thing are in `grammar.toml`; tracebacks, lists and chains are read here.
+Single-line formats are in `grammar.toml`; tracebacks, lists and chains are parsed here.
 """
 
 import re
@@ -50,8 +50,10 @@ _PYTHON = re.compile(
 
 
 class Frame(Value, frozen=True):
-    """One place: its file, what stands there, whose it is (a package, `python`, or empty for the
-    user's own) and the function, `<module>` for what runs when the file is imported.
+    """One frame: its file, its source line, and its owner (a package, `python`, or empty for the
+    user).
+
+    Also the function, `<module>` for code that runs at import.
     """
 
     path: str
@@ -62,7 +64,7 @@ class Frame(Value, frozen=True):
 
 
 class Raised(Value, frozen=True):
-    """What was raised, as its last line says; `text` has the lines that follow, too."""
+    """An exception as in its last line; `text` has the following lines, too."""
 
     type: str
     text: str
@@ -70,7 +72,7 @@ class Raised(Value, frozen=True):
 
 
 class Traceback(Value, frozen=True):
-    """All frames of a message in their order, outermost first, and all that was raised."""
+    """All frames of a message in order, outermost first, and all exceptions."""
 
     frames: tuple[Frame, ...]
     raised: tuple[Raised, ...]
@@ -163,18 +165,18 @@ def _following(lines: list[str], number: int) -> Iterator[str]:
 
 
 def is_users_own(module: str, trace: Traceback) -> bool:
-    """Whether a module may be the user's: it has such a name, or that of one of his files."""
+    """Whether a module may be the user's: it has a common name, or that of a user's file."""
     top = module.partition(".")[0]
     return is_own_name(package_of(module)) or (
         top in trace.own_stems and package_of(module) not in trace.installed
     )
 
 
-# ---- what Python prints
+# ---- messages of Python
 
 Match = re.Match[str]
 Made = Iterator[Fact]
-# Which library a mangled C++ name is of: those that extensions of other packages link to.
+# The library of a mangled C++ name: those that extensions of other packages link to.
 _NAMESPACES = {"at": "torch", "c10": "torch", "caffe2": "torch", "torch": "torch"}
 _READS = re.compile(
     r"\b(?:load_model|model_from_\w+|(?:cls\.|_)?from_config|deserialize\w*|\w*unpickle\w*|__setstate__)\("
@@ -266,8 +268,8 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
 
 
 def _written_by_another(trace: Traceback) -> Made:
-    """An error below the frames that read back what another release wrote: a saved model or object,
-    or code that a compiler generated for its runtime.
+    """An error below the frames that read data of another release: a saved model or object, or code
+    that a compiler generated for its runtime.
     """
     kinds = ("TypeError", "KeyError", "ValueError", "AttributeError", "ModuleNotFoundError")
     if not trace.raised or trace.raised[-1].type.rpartition(".")[2] not in kinds:
@@ -296,7 +298,7 @@ def _cannot_import(match: Match, line: int, trace: Traceback) -> Made:
     if match["partial"]:
         yield _shadow(line)
         return
-    if not module:  # before Python 3.7 the line above says it
+    if not module:  # before Python 3.7 the line above names it
         above = match.string[: match.start()]
         statement = rf"from ([\w.]+) import (?:(?! import )[^#]){{0,200}}?\b{name}\b"
         asked = re.findall(statement, above)
@@ -320,7 +322,7 @@ def _module_lacks(match: Match, line: int) -> Made:
     if match["partial"] or match["circular"]:
         yield _shadow(line)
         return
-    if not module:  # Python 2 leaves it out; the line above says it: `mx.mod`.
+    if not module:  # Python 2 omits it; the line above has it: `mx.mod`.
         before = match.string[: match.start()]
         used = re.findall(rf"\b([A-Za-z_][\w.]*)\.{re.escape(name)}\b", before)
         top, dot, rest = used[-1].partition(".") if used else ("", "", "")
@@ -334,7 +336,7 @@ def _no_module(match: Match, line: int) -> Fact:
     module = str(match["module"]).rstrip(".")
     if match["package"]:
         return _shadow(line)
-    if "." not in module:  # Python 2 gives the last part alone
+    if "." not in module:  # Python 2 prints only the last part
         above = match.string[: match.start()]
         whole = re.findall(rf"\b(?:from|import) ([\w.]+\.{re.escape(module)})\b", above)
         parts = re.findall(rf"\bfrom ([\w.]+) import {re.escape(module)}\b", above)
@@ -371,7 +373,7 @@ def _array(groups: Mapping[str, str], line: int, trace: Traceback, needs: str) -
     built, got = groups.get("built") or "", groups.get("got") or ""
     if built.startswith("0x"):
         needs = "newer" if int(built, 16) > int(got, 16) else "older"
-    elif built:  # NumPy 1 has 96 bytes in what a header shows of its dtype, NumPy 2 has 88
+    elif built:  # NumPy 1 has 96 bytes in the visible header of its dtype, NumPy 2 has 88
         needs = {("96", "88"): "<2", ("88", "96"): ">=2"}.get((built, got), "")
     by = next((p for p in trace.installed if p != "numpy"), "")
     return Binary(kind="array", what="numpy", by=by, line=line, needs=needs)
@@ -395,7 +397,7 @@ def _syntax(text: Text) -> Made:
         )
 
 
-# ---- what installers print
+# ---- messages of installers
 
 PYTHON_PATTERNS: tuple[str, ...] = tuple(grammar()["site"]["pythons"])
 VERSION_PATTERN: str = grammar()["site"]["version"]
@@ -464,12 +466,12 @@ def _stated(kind: str, match: _Match, line: int) -> Made:
             yield Unbuilt(what=match.what, version=match["v"], line=line, why=next(signs, ""))
         case "Absent":
             yield _absent(match, line)
-        case "Asker":  # of what pip does not find: `demo==1.0->-r requirements.txt`
+        case "Asker":  # of a package that pip does not find: `demo==1.0->-r requirements.txt`
             first = match["origin"].partition("->")[0].strip()
             asker = re.match(rf"({NAME}){EXTRAS}(?:==(\d[\w.+!-]*)$)?", first)
             if asker and asker[1] not in ("r", "c"):
                 yield Requires(_name(asker[1]), asker[2] or "", match.what, match.range, line)
-        case "Joined":  # pip-tools joins the ranges of several askers, and saw releases
+        case "Joined":  # pip-tools joins the ranges of several packages, and saw releases
             clauses = [clause for clause in match["r"].split(",") if clause]
             for clause in clauses if len(clauses) > 1 and match["all"] else ():
                 yield Requires(who="", version="", what=match.what, range=clause, line=line)
@@ -487,7 +489,7 @@ def _absent(match: _Match, line: int) -> Fact:
     return Absent(match.what, match.range, why, line, tags=tags, versions=versions)
 
 
-# Lists of what the user asks for, and what stands in them: a name, and its range in a second group.
+# Lists of the user's requirements, and their items: a name, and its range in a second group.
 _NAMED = rf"(?:^|, | and )({NAME})()(?=,| and |$)"
 _PINNED = rf"(?<![\w-])({NAME}){EXTRAS}(?:==| )({RANGE}|\d[\w.*+!]{{0,30}})"
 _TERM = rf"({NAME}){EXTRAS}(?:\{{[^}}]*\}})?({RANGE})?\.?(?=,| and |$| \()"
@@ -502,7 +504,7 @@ _LISTS: tuple[tuple["str | re.Pattern[str]", str], ...] = (
 
 
 def _asked_lists(text: Text) -> Made:
-    """What the user asks for where a tool lists it: pip's `Cannot install`, uv's `you require`."""
+    """The user's requirements as a tool lists them: pip's `Cannot install`, uv's `you require`."""
     for listed, each in _LISTS:
         for match, line in _each(text, listed):
             for name, wanted in re.findall(each, match[1]):
@@ -564,14 +566,14 @@ def _listed(text: Text) -> Made:
         ):
             continue
         if "we can conclude" in text.flat:
-            continue  # the versions are those that a resolver weighed
+            continue  # the versions are those that a resolver considered
         for match in list(_INSTALLED.finditer(line))[:40]:
             name = match[1].lower()
             if name not in grammar()["lists"]["no_package"] and not name.endswith(".py"):
                 yield Have(what=_name(match[1]), version=match[2], line=number)
 
 
-# ---- what packages say in words of their own
+# ---- packages' own messages
 
 
 def _of_words(text: Text, trace: Traceback) -> Made:
@@ -597,7 +599,7 @@ def _of_words(text: Text, trace: Traceback) -> Made:
 
 
 def _is_of_a_tool(near: str) -> bool:
-    """Whether an installer says it: those have grammars of their own."""
+    """Whether it is an installer's message: those have grammars of their own."""
     is_tools = pattern("of_a_tool").search(near.replace("generated code", "")) is not None
     return is_tools and "generated code" not in near
 

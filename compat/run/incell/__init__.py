@@ -1,4 +1,4 @@
-"""What runs inside a cell, as a copy: a module or a suite comes in, JSON facts go out.
+"""Scripts that are copied into a cell: they run a module or a suite and write JSON facts.
 
 Python 3.7, no compat import.
 """

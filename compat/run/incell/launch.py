@@ -1,5 +1,4 @@
-"""Starts pytest inside a cell as it was asked, whatever an installed package has put into the
-environment before.
+"""Starts pytest inside a cell, whatever an installed package has put into the environment.
 
 `python launch.py ARGUMENT...`: pytest reads further options and plugins from the environment, and a
 `.pth` file of any installed package may have set them:
@@ -21,14 +20,13 @@ def run_pytest(arguments: list[str]) -> int:
     for name in ("ADDOPTS", "PLUGINS", "DEBUG", "DISABLE_PLUGIN_AUTOLOAD"):
         os.environ.pop("PYTEST_" + name, None)
     if not os.environ.get("COMPAT_LEFT_OUT"):
-        # A plugin that is installed for another's sake can break an old pytest before anything
-        # runs.
+        # A plugin that another package requires can break an old pytest before anything runs.
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     import probe  # type: ignore[import-not-found]
 
     try:
-        # They lie beside this file. Once they are loaded, neither they nor their folder must hide
-        # the suite's own modules.
+        # They lie beside this file. Once loaded, neither they nor their folder may hide the suite's
+        # own modules.
         import compat_plugin  # type: ignore[import-not-found]  # noqa: F401
         import pytest
     except Exception as error:
@@ -42,7 +40,7 @@ def run_pytest(arguments: list[str]) -> int:
     try:
         code = int(pytest.main([*plugin_options(), *arguments]))
     except Exception as error:
-        # pytest itself tells of what it met in the suite; this it met in itself.
+        # pytest itself reports errors of the suite; this is an error of pytest.
         raised = probe.describe(error)
         if raised["where"].startswith(("_pytest/", "pluggy/", "py/")):
             tell_broken_pytest(raised)
@@ -52,8 +50,9 @@ def run_pytest(arguments: list[str]) -> int:
 
 
 def tell_broken_pytest(raised: dict[str, Any]) -> None:
-    """Report what pytest raised as it was imported or started: an old pytest on a newer Python is a
-    package in the way of the tests, and no fault of what they test.
+    """Report what pytest raised at its import or start.
+
+    An old pytest on a newer Python blocks the tests, which is no fault of the tested package.
     """
     event = {"event": "collect-error", "raised": {**raised, "of_runner": True}}
     with open(os.environ["COMPAT_EVENTS"], "a", encoding="ascii") as file:
@@ -61,31 +60,30 @@ def tell_broken_pytest(raised: dict[str, Any]) -> None:
 
 
 def join_packages() -> None:
-    """Make folders of the suite a part of installed packages: tests that import from above
-    themselves are then what they are in their repository.
+    """Make folders of the suite a part of installed packages.
 
-    COMPAT_PACKAGES has NAME=FOLDER on each line. A package that does not import is left to the
-    tests, which say so.
+    Tests that import from their parents then work as in their repository. COMPAT_PACKAGES has
+    NAME=FOLDER on each line. The tests report a package that does not import.
     """
     lines = os.environ.get("COMPAT_PACKAGES", "").splitlines()
     folders = {name: folder for name, _, folder in (line.partition("=") for line in lines)}
     try:
-        # All of them first: a folder that was joined would hide the installed packages below.
+        # Import all first: a joined folder would hide the installed packages below.
         packages = {name: importlib.import_module(name) for name in folders}
     except Exception:
         return
     for name, package in packages.items():
         package.__path__ = [folders[name], *package.__path__]
-        # Its own __init__.py is elsewhere than pytest expects it.
+        # Its own __init__.py is not where pytest expects it.
         os.environ["PY_IGNORE_IMPORTMISMATCH"] = "1"
 
 
 def plugin_options() -> list[str]:
-    """Return the options that keep pytest from loading the plugins of some packages, whose marks
-    stay known.
+    """Return the options that stop pytest from loading some packages' plugins; their marks stay
+    known.
 
-    COMPAT_LEFT_OUT names the packages, by spaces; unset, the suite names its plugins itself, and
-    pytest looks for none. Where it does, so do the runs that the tests of a plugin start.
+    COMPAT_LEFT_OUT names the packages, separated by spaces; unset, the suite names its plugins
+    itself and pytest discovers none. Runs that the tests of a plugin start discover them likewise.
     """
     left_out = os.environ.get("COMPAT_LEFT_OUT", "").split()
     if not left_out:

@@ -1,17 +1,16 @@
-"""A pytest plugin that runs inside a cell and streams one JSON line per event to the file named by
+"""A pytest plugin that runs inside a cell and streams JSON lines of events to the file
 COMPAT_EVENTS.
 
-Load a copy of it by `python -m pytest -p <its name>`, beside one of `raised.py`. A line goes out
+Load a copy of it by `python -m pytest -p <its name>`, beside one of `raised.py`. It writes a line
 before and after each test, so the last `start` without an `end` names the test that killed the
-process, and only a session that reached its end writes `finish`. What a suite tells it:
-`@pytest.mark.capability(id)`, with `of="helper"` where the test looks at a file of the suite alone;
-an exception with an attribute `missing` (names that this version does not have);
-`record_property("spelling", name)`; `record_property("metric", {name, value, unit, better})`.
-COMPAT_CORE holds the ids, one a line, of the only capabilities that are asked for; unset, all are.
-COMPAT_NEWER holds the ids of tests that the subject's release did not have: they are left out. With
-COMPAT_OFFLINE set, so are those whose mark says that they need a network.
-PYTEST_DONT_REWRITE: it is imported before pytest starts, which a suite that takes warnings for
-errors would hear of.
+process. Only a session that reached its end writes `finish`. The suite reports by
+`@pytest.mark.capability(id)`, with `of="helper"` where the test only tests a file of the suite; an
+exception with an attribute `missing` (names that this version lacks); `record_property("spelling",
+name)`; `record_property("metric", {name, value, unit, better})`. COMPAT_CORE holds the ids, one a
+line, of the only capabilities to run; unset, all run. COMPAT_NEWER holds the ids of tests that the
+subject's release lacked: they are skipped. With COMPAT_OFFLINE set, tests whose mark requires a
+network are skipped, too. PYTEST_DONT_REWRITE: it is imported before pytest starts, which would
+warn; a suite may turn warnings into errors.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ import pytest
 from compat_raised import MESSAGE, exception_line, facts_of, text  # type: ignore[import-not-found]
 
 IDENTIFIER = 300
-# Marks of plugins that are not loaded here: the launcher fills it.
+# Marks of plugins that are not loaded here; the launcher fills this.
 MARKS: list[str] = []
 NETWORK = re.compile(r"(?:^|_)(network|internet|online|remote_data)(?:_|$)")
 NEEDS_NETWORK = re.compile(
@@ -42,7 +41,7 @@ NEEDS_NETWORK = re.compile(
 NEEDS_NONE = re.compile(
     r"(?i)\b(no|not|without|off|offline|block\w*|disabl\w*|enabl\w*|allow\w*)\b"
 )
-# Kept before pytest captures standard error, so that a stack dump reaches the log of the cell.
+# Saved before pytest captures standard error, so that a stack dump reaches the cell's log.
 STDERR = os.dup(2)
 
 
@@ -55,7 +54,7 @@ class Stream:
         self.owner = os.getpid()
 
     def send(self, event: str, **facts: Any) -> None:
-        """Write one event. A test that forks must not double what its parent says."""
+        """A forked test must not write its parent's events twice."""
         if os.getpid() != self.owner:
             return
         whole = dict(facts, event=event)
@@ -66,7 +65,7 @@ class Stream:
 
 
 class RunningTest:
-    """One test while it runs: what its phases came to."""
+    """One running test and the results of its phases."""
 
     def __init__(self, item: pytest.Item) -> None:
         self.item = item
@@ -101,15 +100,13 @@ class EventHooks:
         self.running = False
 
     def describe(self, error: BaseException, otherwise: str = "") -> dict[str, Any]:
-        """Return what an exception says; `otherwise` is its place when no frame tells."""
+        """`otherwise` is its place when no frame gives one."""
         facts: dict[str, Any] = facts_of(error, self.suites, otherwise)
         return facts
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, None]:
-        """Report a file that could not be collected, by what it raised rather than by pytest's
-        account of it.
-        """
+        """Report a file that could not be collected by its exception, not by pytest's summary."""
         outcome = yield
         if outcome.excinfo is not None:
             return
@@ -127,7 +124,7 @@ class EventHooks:
     def collect_failure(
         self, error: BaseException | None, report: Any, nodeid: str
     ) -> dict[str, Any]:
-        """Return what stands behind a failed collection: pytest wraps it in an error of its own."""
+        """pytest wraps a failed collection in its own error; return the original."""
         if error is None:
             where = text(nodeid, MESSAGE)
             return {"type": "CollectError", "message": last_line(report), "where": where}
@@ -137,9 +134,7 @@ class EventHooks:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        """Leave out what cannot be asked here, and what is not of the core, where that alone is
-        asked for.
-        """
+        """Skip tests that cannot run here, and those outside the core if only it was requested."""
         self.leave_out(config, items)
         core = os.environ.get("COMPAT_CORE")
         if core is None:
@@ -170,12 +165,12 @@ class EventHooks:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self) -> None:
-        """Note that the collection is over; pytest says that it finished even when it broke."""
+        """Note that the collection is over; pytest reports the end even when it failed."""
         self.running = True
 
     def pytest_internalerror(self, excinfo: Any) -> None:
         """Report what ended the collection from outside a collector, such as an exit at import, or
-        what ended pytest itself while tests ran. Of this file's own errors its log alone tells.
+        what crashed pytest while tests ran. Errors of this file itself appear only in its log.
         """
         if is_ours(excinfo.value):
             return
@@ -230,7 +225,6 @@ class EventHooks:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: Any) -> Generator[None, Any, None]:
-        """Note what a phase of the running test raised."""
         outcome = yield
         attempt = self.attempt
         if attempt is None or outcome.excinfo is not None:
@@ -244,7 +238,7 @@ class EventHooks:
             attempt.missing = attempt.missing or absent_names(getattr(error, "missing", None))
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Note a failure that came as a report only, such as that of a part of a test."""
+        """Note a failure that exists only as a report, such as that of a subtest."""
         if self.attempt is not None and report.failed and not self.attempt.failed:
             where = test_line(self.attempt.item)
             self.attempt.fail({"type": "Failed", "message": last_line(report), "where": where})
@@ -256,7 +250,7 @@ class EventHooks:
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, Any, None]:
-    """Report a conftest that does not import: pytest ends then, before a session begins."""
+    """Report a conftest that does not import: pytest then ends before a session begins."""
     outcome = yield
     if outcome.excinfo is not None:
         error = outcome.excinfo[1]
@@ -273,8 +267,7 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.UsageError: COMPAT_EVENTS is not set.
     """
     faulthandler.register(signal.SIGUSR1, file=STDERR, all_threads=True)
-    # Inherited as ignored from a shell's background job, and handed down to workers that are
-    # stopped by it.
+    # A shell's background job inherits it as ignored and passes it to workers, which it stops.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line(
@@ -286,9 +279,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def network_marks(config: pytest.Config) -> list[str]:
-    """Return the registered marks that say of a test, by name or description, that it needs a
-    network.
-    """
+    """Return the registered marks whose name or description says that a test needs a network."""
     marks = []
     for line in config.getini("markers"):
         name = re.split(r"\W", line.strip(), maxsplit=1)[0]
@@ -298,7 +289,6 @@ def network_marks(config: pytest.Config) -> list[str]:
 
 
 def open_events() -> Stream:
-    """Return the events file, opened."""
     path = os.environ.get("COMPAT_EVENTS")
     if not path:
         raise pytest.UsageError("COMPAT_EVENTS does not name the file that takes the events")
@@ -314,32 +304,28 @@ def is_ours(error: BaseException) -> bool:
 
 
 def closest_marker(item: Any, name: str) -> Any:
-    """Return a marker of a test; before pytest 3.6 it went by another method."""
+    """Before pytest 3.6 the method had another name."""
     find = getattr(item, "get_closest_marker", None) or item.get_marker
     return find(name)
 
 
 def capability_of(item: pytest.Item) -> str:
-    """Return the capability id of a test, or nothing."""
     marker = closest_marker(item, "capability")
     return str(text(marker.args[0], IDENTIFIER)) if marker is not None and marker.args else ""
 
 
 def reported_id(item: pytest.Item) -> str:
-    """Return the id under which a test reports: its capability, else its own without parameters."""
+    """A test reports under its capability, else under its id without parameters."""
     return capability_of(item) or identifier(item.nodeid).partition("[")[0]
 
 
 def is_of_helper(item: pytest.Item) -> bool:
-    """Return whether a test looks at a file of the suite alone, and says nothing about the
-    subject.
-    """
+    """Whether a test only tests a file of the suite, and nothing of the subject."""
     marker = closest_marker(item, "capability")
     return marker is not None and marker.kwargs.get("of") == "helper"
 
 
 def absent_names(missing: Any) -> tuple[str, ...]:
-    """Return the names that an absence carries, or none."""
     return (missing,) if isinstance(missing, str) else tuple(missing or ())
 
 
@@ -349,9 +335,7 @@ def properties(item: pytest.Item, name: str) -> Iterator[Any]:
 
 
 def metric(value: Any) -> dict[str, Any]:
-    """Return a metric as it is sent; raise KeyError, TypeError or ValueError for one that is
-    none.
-    """
+    """Return a metric as it is sent; raise KeyError, TypeError or ValueError for an invalid one."""
     number = float(value["value"])
     if not math.isfinite(number):
         raise ValueError("metric {} is {}".format(value["name"], number))
@@ -368,9 +352,7 @@ def metric(value: Any) -> dict[str, Any]:
 
 
 def identifier(nodeid: str) -> str:
-    """Return a test's id; a long one is cut and ends in a digest, so that two of them stay
-    apart.
-    """
+    """A long id is cut and gets a digest, so that two stay distinct."""
     whole: str = text(nodeid, len(nodeid) * 10)
     if len(whole) <= IDENTIFIER:
         return whole
@@ -379,19 +361,18 @@ def identifier(nodeid: str) -> str:
 
 
 def last_line(report: Any) -> str:
-    """Return the last line of a report's text: where pytest puts the exception."""
+    """pytest puts the exception on the last line of a report's text."""
     lines = str(getattr(report, "longreprtext", "") or report.longrepr or "").strip().splitlines()
     return str(text(lines[-1], MESSAGE)) if lines else ""
 
 
 def test_line(item: pytest.Item) -> str:
-    """Return `file:line` of a test."""
     file, line, _ = item.location
     return str(text(f"{os.path.basename(file)}:{(line or 0) + 1}", MESSAGE))
 
 
 def suite_folders(options: Any, arguments: list[Any]) -> list[str]:
-    """Return the folders of a suite: the one that is said to be its root, and those named."""
+    """The folder that is declared as the suite's root, and those named."""
     root = getattr(options, "rootdir", None)
     return [suite_folder(argument) for argument in ([root] if root else []) + list(arguments)]
 

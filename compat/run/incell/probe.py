@@ -1,8 +1,8 @@
-"""Imports the subject inside a cell and writes what that took, or what it raised: `python -I
-probe.py OUT.json MODULE`.
+"""Imports the subject inside a cell and writes its cost or its error: `python -I probe.py OUT.json
+MODULE`.
 
-The file is written in one step after the import. A process that dies on the way leaves none, which
-is evidence too. It exits with 0 after an import that worked and with 1 after one that raised.
+The file is written in one step after the import. A process that dies leaves none, which is evidence
+too. Exits 0 if the import succeeds, and 1 if it raises.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def frame_place(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{short_path(error.filename)}:{error.lineno or 0}"
     where = ""
-    # Code that was generated at run time has another name each time.
+    # Generated code has another name each time.
     temporary = os.environ.get("TMPDIR", "/tmp") + os.sep
     trace = error.__traceback__
     while trace is not None:
@@ -82,12 +82,12 @@ def frame_place(error: BaseException) -> str:
 
 
 def is_importer(file: str) -> bool:
-    """Who asked for the import is what one wants to know."""
+    """The interesting frame is the one that requested the import."""
     return os.path.basename(os.path.dirname(file)) == "importlib"
 
 
 def short_source(file: str, names: dict[str, Any]) -> str:
-    """Return the shortened path; that of a compiled module's source always below its own package.
+    """Shorten the path; a compiled module's source is always shown below its own package.
 
     Its frames name files of the machine that built it, or a header of another package.
     """
@@ -106,9 +106,9 @@ def short_path(file: str) -> str:
 
 
 def loaded() -> list[str]:
-    """Return the files below site-packages of the modules that are loaded.
+    """Return the files of the loaded modules below site-packages.
 
-    Taken from each module's own dictionary: asking a lazy module for an attribute would load it.
+    Read from each module's own dictionary: an attribute access would load a lazy module.
     """
     names = set()
     for module in list(sys.modules.values()):

@@ -1,4 +1,4 @@
-"""What an exception says inside a cell, and whether the suite's code or other code raised it.
+"""Describes an exception inside a cell, and whether the suite's code or other code raised it.
 
 A copy of it lies beside that of `plugin.py` in the cell, as `compat_raised`.
 """
@@ -16,21 +16,21 @@ from typing import Any
 MESSAGE = 500
 OUTPUT = 100_000
 _FRAME = re.compile(r'^ +File "([^"\n]+)", line (\d+)', re.MULTILINE)
-# pytest indents every line but the first of what an assertion says.
+# pytest indents every line of an assertion's message except the first.
 _TRACEBACK = re.compile(
     r"Traceback \(most recent call last\):\r?\n"
     r"(?P<frames>(?P<indent> *)  File .*\n(?:(?P=indent) .*\n)*)"
     r"(?P=indent)(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>[^\r\n]*))?\r?$",
     re.MULTILINE,
 )
-# Looked up before any test can pretend to be on another system.
+# Read before a test can patch the system's name.
 STDLIB = os.path.dirname(sysconfig.get_paths()["stdlib"]) + os.sep
 _MACHINERY = re.compile(r"(_pytest|pluggy|python[0-9.]+/importlib)/")
 
 
 def facts_of(error: BaseException, suites: list[str], otherwise: str = "") -> dict[str, Any]:
     """Return type, first line and place of an exception, and whether the suite's own code raised
-    it; and what killed a child process, where its traceback stands in the exception.
+    it; and what killed a child process, where the exception holds its traceback.
     """
     outside, inside = frame_places(error, suites)
     child = child_facts(error, suites)
@@ -75,9 +75,7 @@ def child_facts(error: BaseException, suites: list[str]) -> dict[str, Any] | Non
 
 
 def installed(file: str) -> str:
-    """Return the file of this machine that a frame means: one of a compiled module names that of
-    the machine that built it.
-    """
+    """The file on this machine for a frame: a compiled module's frames name the build machine's."""
     parts = file.split("/")
     for folder in sys.path if not os.path.exists(file) else ():
         for first in range(len(parts) - 1):
@@ -98,12 +96,10 @@ def is_own_raise(error: BaseException) -> bool:
 
 
 def frame_places(error: BaseException, suites: list[str]) -> tuple[str, str]:
-    """Return `file:line` of the innermost frame that the suite led to outside itself, and inside
-    it.
+    """Return `file:line` of the innermost frame outside the suite, and of the one inside it.
 
-    Frames before the suite's first are pytest's own. Frames that ask to be hidden (assertion
-    helpers), those of importlib and those of code generated at run time, whose names change, say
-    nothing.
+    Frames before the suite's first are pytest's own. Skips hidden frames (assertion helpers), those
+    of importlib, and generated code with changing names.
     """
     if isinstance(error, SyntaxError) and error.filename:
         where = f"{shown_path(error.filename, suites)}:{error.lineno or 0}"
@@ -138,7 +134,7 @@ def is_noise(file: str, local: dict[str, Any]) -> bool:
 
 
 def shown_source(file: str, names: dict[str, Any], suites: list[str]) -> str:
-    """Return the shortened path; that of a compiled module's source always below its own package.
+    """Shorten the path; a compiled module's source is always shown below its own package.
 
     Its frames name files of the machine that built it, or a header of another package.
     """
@@ -149,9 +145,7 @@ def shown_source(file: str, names: dict[str, Any], suites: list[str]) -> str:
 
 
 def shown_path(file: str, suites: list[str]) -> str:
-    """Return the path below site-packages, the folder of the standard library or the suite, or else
-    as it is.
-    """
+    """Shorten the path to below site-packages, the standard library or the suite, if possible."""
     for folder in ("/site-packages/", "/dist-packages/"):
         if folder in file:
             return file.rpartition(folder)[2]
@@ -162,7 +156,7 @@ def shown_path(file: str, suites: list[str]) -> str:
 
 
 def exception_line(error: BaseException) -> str:
-    """Return the first line of what an exception says, which may itself go wrong."""
+    """The first line of an exception's message; building the message may itself raise."""
     try:
         lines = str(error).strip().splitlines()
     except Exception as second:
@@ -171,7 +165,5 @@ def exception_line(error: BaseException) -> str:
 
 
 def text(value: Any, limit: int) -> str:
-    """Return a string that every JSON reader takes: no lone surrogates, at most `limit`
-    characters.
-    """
+    """Return a string for every JSON reader: no lone surrogates, at most `limit` characters."""
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8")[:limit]
