@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 
 import nox
-import tomllib
 
 nox.needs_version = ">=2025.2.9"
 nox.options.sessions = ["matrix"]
@@ -192,7 +191,7 @@ def interpreters(session: nox.Session) -> None:
     wanted = []
     for word in session.posargs:
         if word.endswith(".toml"):
-            axes = tomllib.loads(Path(word).read_text(encoding="utf-8"))["axes"]
+            axes = nox.project.load_toml(word)["axes"]
             releases = (
                 r for axis in axes if axis["kind"] == "interpreter" for r in axis["releases"]
             )

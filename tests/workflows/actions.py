@@ -272,6 +272,7 @@ class Runner:
             "COMPAT_CACHE_DIR": str(self.folder.parent / f"{self.folder.name}-cache"),
             "GITHUB_ACTION_PATH": self.action,
             "GITHUB_STEP_SUMMARY": str(output.with_suffix(".md")),
+            "GITHUB_WORKSPACE": str(self.folder),
             "RUNNER_TEMP": str(self.folder.parent / f"{self.folder.name}-temporary"),
         }
         done = subprocess.run(
