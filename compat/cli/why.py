@@ -72,6 +72,8 @@ def why_command(
             f"{axis!r} is the release that is asked about, so ask for another axis",
             hint=f"compat find reason {workspace.name} python --at {axis}=VERSION",
         )
+    if (write or try_it) and not isinstance(chosen, PackageAxis):
+        needs_extra("sources", "vermin")
     if workspace.kept_catalogue is None:
         hint = f"compat matrix discover {workspace.name} --write keeps one"
         raise UsageError.of(f"matrix {workspace.name!r} has no kept catalogue", hint=hint)
@@ -97,8 +99,6 @@ def why_command(
                 say(*[below_sentence(cell, package) for cell in bound.below] or [none], indent=2)
         return
     needs = kept_needs(workspace.folder)
-    if write or try_it:
-        needs_extra("sources", "vermin")
     if write:
         from compat.fleet.wheel_needs import WheelNeeds, keep_needs, reader_name, releases_to_read
 
