@@ -155,14 +155,14 @@ SHARED = {
     name: about.bound(name, hint)
     for name, hint, about in (
         ("as_json", bool, Option("Print one JSON object on stdout.", "--json")),
-        ("root", str, Option("Folder of matrices/; else searched upwards.", metavar="FOLDER")),
-        ("index_url", str, Option("Package index; else as pip has it.", metavar="URL")),
+        ("root", str, Option("Folder of matrices/ (default: searched upwards).", metavar="FOLDER")),
+        ("index_url", str, Option("Package index (default: pip's configuration).", metavar="URL")),
         (
             "extra_index_url",
             list[str],
-            Option("Index to ask before the main one; repeatable.", metavar="URL"),
+            Option("Extra index with precedence over the main one; repeatable.", metavar="URL"),
         ),
-        ("refresh", bool, Option("Ask the index again, whatever the cache holds.")),
+        ("refresh", bool, Option("Bypass the cache of index pages.")),
         ("quiet", bool, Option("Print results, warnings and errors only.", "--quiet", "-q")),
         (
             "verbose",

@@ -141,20 +141,17 @@ def _changed(package: BlamedPackage, change: ApiChange) -> str:
 
 def blame_command(
     matrix: str = MATRIX_NAME,
-    good: str = argument("What works: a cell, or a lock file locks/CELL.txt.", metavar="GOOD"),
-    bad: str = argument("What fails; else GOOD fresh, and GOOD dated works.", metavar="[BAD]"),
-    budget: str = option("No run begins after so much time.", metavar="90m"),
+    good: str = argument("Passing cell or lock file locks/CELL.txt.", metavar="GOOD"),
+    bad: str = argument("Failing cell or lock (default: GOOD as of today).", metavar="[BAD]"),
+    budget: str = option("Start no run after this time.", metavar="90m"),
     isolation: str = ISOLATION_LEVEL,
 ) -> None:
     """Find the package release that makes a cell fail.
 
-    Days are bisected where the date is all that differs, then packages are exchanged between both
-    locks, then the releases of the culprit are tried. What only breaks together is named together.
-    A failure that comes and goes is told from one that stays by repetition. What was run is kept:
-    a search that was stopped goes on from there when it is asked again.
-
-    Ends with 0 when the cause is found and verified both ways, with 1 when it is not, with 3 when
-    the budget or the network ended the search.
+    Without BAD: the dated cell of GOOD passes, its fresh one fails. Bisects the date if only it
+    differs, then swaps packages between both locks, then tries the culprit's releases. Reports
+    causes that only fail together. Repeats flaky failures. An interrupted search continues. Exits 0
+    if the cause is verified both ways, 1 if not, 3 if the budget or the network ended it.
 
     Examples: compat blame tff py3.9-tf2.8-tff0.20.0+dated py3.9-tf2.8-tff0.20.0; compat blame tff
     py3.9-tf2.8-tff0.20.0 --budget 90m; compat blame tff old.txt new.txt

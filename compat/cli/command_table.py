@@ -21,10 +21,7 @@ from compat.cli.arguments import (
 FIRST = {
     "Start": {
         "init": ("init", "Write a first matrix for a library."),
-        "check": (
-            "declarations",
-            "Check declarations and suites, and known issues against the records.",
-        ),
+        "check": ("declarations", "Check declarations, suites and known issues."),
     },
     "Run": {
         "plan": ("plan", "List which cells are installable, and why the others are not."),
@@ -62,7 +59,7 @@ MORE = {
     "convert": ("record", "Convert records of earlier releases."),
     "health": ("health", "Report how fresh the results are."),
     "watchdog": ("upkeep", "Check that a scheduled workflow still runs."),
-    "clean": ("clean", "Remove what has not been used for long from the cache."),
+    "clean": ("clean", "Remove old entries from the cache."),
     "worker": ("worker", "Run cells for another machine's `compat run --fleet`."),
     "cluster": ("worker", "Start a scheduler and local workers for `compat run --fleet`."),
 }

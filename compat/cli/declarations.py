@@ -76,7 +76,7 @@ def twice(workspace: Workspace) -> Iterator[str]:
 
 def discover_command(
     matrix: str = MATRIX_NAME,
-    write: bool = option("Keep the catalogue beside the matrix."),
+    write: bool = option("Store the catalogue in the matrix's folder."),
 ) -> None:
     """Fetch the releases that the index has for each axis.
 
@@ -118,12 +118,12 @@ def discover_command(
 
 
 def check_command(
-    matrix: str = argument("One matrix; without it, all.", metavar="[MATRIX]"),
+    matrix: str = argument("One matrix (default: all).", metavar="[MATRIX]"),
 ) -> None:
-    """Check declarations and suites, and known issues against the records.
+    """Check declarations, suites and known issues.
 
-    An index is asked only where extra ones are configured: then each package of a matrix or its
-    locks that stands on two of them is told, with the one that counts.
+    Compares known issues with the records. With extra indexes, also reports each package that
+    exists on two of them and which one applies.
 
     Examples: compat check; compat check tff
     """
@@ -149,7 +149,7 @@ def check_command(
 
 
 def schema_command(
-    write: bool = option("Write the schemas into matrices/."),
+    write: bool = option("Write the schemas to matrices/."),
 ) -> None:
     """Compare the JSON schemas of the declarations with the code.
 

@@ -287,10 +287,10 @@ def diff_command(
     matrix: str = MATRIX_NAME,
     words: list[str] | None = CELL_NAMES,
     against: str = option(
-        "'newest', or a release of the matrix.", metavar="VERSION", default="newest"
+        "Release of the matrix, or 'newest'.", metavar="VERSION", default="newest"
     ),
     subject_from: str = option(
-        "The checkout: a folder, a wheel, or git+https://HOST/REPOSITORY@REVISION.",
+        "Checkout: folder, wheel, or git+https://HOST/REPOSITORY@REVISION.",
         metavar="SOURCE",
         default=".",
     ),
@@ -303,20 +303,16 @@ def diff_command(
 ) -> None:
     """Compare a checkout with a release: regressions and fixes.
 
-    The wheel is built once, by the project's own build back end. Each cell of the checkout has the
-    packages of the release's cell beside it, with the subject alone exchanged, where both ask for
-    the same packages; else it is locked anew, and the packages that moved are named. A release's
-    cell without a fresh result is run first, and recorded as `compat run` does. What breaks in one
-    cell alone is run once more. Nothing of the checkout is kept without --keep-records.
+    Builds one wheel with the project's build back end and tests it with the packages of the
+    release's cell. Locks the cell again if requirements differ, and reports the packages that
+    moved. A release cell without a fresh result runs first and is recorded. A regression in one
+    cell alone runs again. Stores nothing of the checkout without --keep-records.
 
-    Without cells: what a plain install of the checkout could give, of many the quick cells, those
-    of the variants and the newest.
+    Without cells: what a plain install of the checkout could give; if there are many, the smoke
+    cells, the variants and the newest.
 
-    Ends with 1 when something works with the release and not with the checkout, or can be installed
-    with the checkout alone, and fails; also when the checkout cannot be built. With 2 when the
-    suite is at fault, with 3 when a cell of a Python that is here has no answer, else with 0.
-
-    --junit and --summary leave the comparison for CI: only what breaks is a failure there.
+    Exits 1 for a regression or a failed build, 2 for a suite fault, 3 if a cell whose Python is
+    here has no answer. In --junit and --summary only regressions are failures.
 
     Examples: compat diff flask; compat diff flask --against 3.0 --quick --json; compat diff flask
     'py3.13-*' --subject-from ../flask --junit diff.xml --summary "$GITHUB_STEP_SUMMARY"

@@ -54,32 +54,27 @@ class _Asked:
 
 def doctor_command(
     matrix: str = argument(
-        "A folder of matrices/; else each whose subject is there.", metavar="[MATRIX]"
+        "A matrix (default: every matrix whose subject is installed).", metavar="[MATRIX]"
     ),
     python: str = option(
-        "Another interpreter or virtual environment; beside --freeze or --message also a "
-        "version such as 3.9.",
+        "Interpreter, virtual environment, or (with --freeze or --message) a version such as 3.9.",
         metavar="PATH",
     ),
     freeze: str = option(
-        "A list instead: pip freeze, pip list, requirements, a lock of uv or poetry; - is "
-        "the standard input.",
+        "Package list: pip freeze, pip list, requirements, uv or poetry lock; - reads stdin.",
         metavar="FILE",
     ),
     message: str = option(
-        "What pip, uv or Python said; - is the standard input, which is read without this "
-        "option, too, where something is piped in.",
+        "Error message of pip, uv or Python; - reads stdin (default if piped).",
         metavar="FILE",
     ),
     platform: str = OTHER_PLATFORM,
 ) -> None:
     """Explain a failing environment or error message, and what to change.
 
-    Reads a message of pip, uv, poetry, conda or Python, a list of packages, or the environment of
-    this command. Needs no matrix and no network: nothing is run or imported. A matrix of this
-    folder that is about these packages adds what its runs showed.
-
-    Ends with 0 when a run of exactly this combination works, else with 1.
+    Reads an error message, a package list or this command's environment. Needs no matrix or
+    network, and runs nothing. Adds results of a matrix in this folder. Exits 0 if a run of exactly
+    this combination passes, else 1.
 
     Examples: pip install demo 2>&1 | compat doctor; compat doctor --message error.txt; compat
     doctor tff --freeze requirements.txt --python 3.9; compat doctor tff --platform macos-arm64

@@ -62,37 +62,35 @@ from compat.workspace import Workspace
 
 def floor_command(
     matrix: str = argument(
-        "A folder of matrices/; without --axis a project: its folder, or git+https://...",
+        "With --axis a matrix, else a project: folder or git+https://...",
         metavar="[MATRIX]",
     ),
-    axis: str = option("The axis of the matrix to search.", metavar="AXIS"),
+    axis: str = option("Axis of the matrix to search.", metavar="AXIS"),
     at: list[str] | None = AT,
-    highest: bool = option("The highest instead of the lowest."),
-    need: list[str] | None = option("What must work; else everything.", metavar="CAPABILITY"),
-    recipe: str = option("fresh, dated or relaxed: how cells are locked.", default="relaxed"),
-    isolation: str = ISOLATION_LEVEL,
-    python: str = option("Of a project: the Python; else the oldest here.", metavar="X.Y"),
-    k: str = option("Of a project: only these tests.", metavar="EXPRESSION"),
-    m: str = option("Of a project: only tests with these markers.", metavar="MARKERS"),
-    budget: str = option("Of a project: stop after so much time.", metavar="10m"),
-    check: bool = option("Of a project: end with 1 if a declared minimum is false."),
-    fix: bool = option("Of a project: write the true minimums into its files."),
-    constraints: Path | None = option(
-        "Of a project: write the proven versions here.", metavar="FILE"
+    highest: bool = option("Find the highest version instead."),
+    need: list[str] | None = option(
+        "Required capability (default: all); repeatable.", metavar="CAPABILITY"
     ),
-    write: bool = option("Of a project: write a matrix, too."),
+    recipe: str = option("How to lock cells: fresh, dated or relaxed.", default="relaxed"),
+    isolation: str = ISOLATION_LEVEL,
+    python: str = option("Python series (default: oldest installed).", metavar="X.Y"),
+    k: str = option("Run only these tests.", metavar="EXPRESSION"),
+    m: str = option("Run only tests with these markers.", metavar="MARKERS"),
+    budget: str = option("Stop after this time.", metavar="10m"),
+    check: bool = option("Exit 1 if a declared minimum is false."),
+    fix: bool = option("Write the true minimums to the project's files."),
+    constraints: Path | None = option("Write the tested versions to this file.", metavar="FILE"),
+    write: bool = option("Also write a matrix."),
 ) -> None:
     """Find the lowest versions that work.
 
-    Without --axis: run the tests of the project here with the lowest version that it declares of
-    each direct dependency, and search for the true one where they fail. Needs no matrix and keeps
-    nothing. Releases without a wheel are built. Ends with 0; with --check with 1 when a declared
-    minimum is false; with 3 when the tests say nothing, or without --check when a minimum stays
-    open.
+    Without --axis: tests the project's declared minimums and searches for the true ones. Needs no
+    matrix, stores nothing, builds releases without wheels. Exits 3 if the tests give no result or,
+    without --check, a minimum stays open; with --check, 1 if a minimum is false. --python, -k, -m,
+    --budget, --check, --fix, --constraints and --write are only for this.
 
-    With --axis: search an axis of a matrix. Results that are recorded are not run again; each run
-    is recorded. Ends with 0 when the boundary is found, with 1 when nothing works, with 3 when it
-    stays open.
+    With --axis: searches an axis of a matrix, reuses and stores records. Exits 1 if nothing works,
+    3 if the boundary stays open.
 
     Examples: compat floor; compat floor . --check --budget 10m; compat floor . --fix; compat floor
     tff --axis tf --at tff=0.33.0 --at python=3.9

@@ -36,21 +36,17 @@ from compat.workspace import Workspace
 
 
 def init_command(
-    package: str = argument(
-        "A package of the index; else that of pyproject.toml.", metavar="[PACKAGE]"
-    ),
-    root: Path | None = option("The repository, or an empty folder; else the current one."),
-    run: bool = option("Run the project's own tests once.", "--run/--no-run", default=True),
+    package: str = argument("Package name (default: from pyproject.toml).", metavar="[PACKAGE]"),
+    root: Path | None = option("Repository or empty folder (default: current)."),
+    run: bool = option("Run the project's own tests.", "--run/--no-run", default=True),
 ) -> None:
     """Write a first matrix for a library.
 
-    In a repository, what its pyproject.toml declares counts; elsewhere, the newest release on the
-    index. Of the dependencies those become axes that are most likely to break the library: with an
-    upper bound, several major versions, or compiled files. Nothing that is there is overwritten.
-    The project's own tests are run once, in the newest smoke cell: known requirements that they
-    lack are added, and what else they need is said.
-
-    Ends with 0 when the matrix was written; 2 when there is one already, or no such package.
+    Reads pyproject.toml in a repository, else the newest release on the index. Axes are the
+    dependencies most likely to break the library: those with an upper bound, several major versions
+    or compiled files. Existing files are not overwritten. Runs the project's own tests in the
+    newest smoke cell, adds known missing requirements and lists the others. Exits 2 if a matrix
+    exists or the package does not.
 
     Examples: compat init; compat init attrs; compat init attrs --root /tmp/attrs-matrix
     """

@@ -50,26 +50,24 @@ class LockLine(Value, frozen=True, kw_only=True):
 def lock_command(
     matrix: str = MATRIX_NAME,
     words: list[str] | None = CELL_NAMES,
-    check: bool = option("Write nothing; say what would drift, and why."),
-    plain: bool = option("Ask what a plain install of each release comes to today."),
+    check: bool = option("Report drift without writing."),
+    plain: bool = option("Resolve a plain install of each release."),
     most: int = option(
-        "With --plain or --platform: the most to ask; new ones first, then the oldest.",
+        "With --plain or --platform: limit; new cells first, then oldest.",
         min=1,
         default=MOST_QUESTIONS,
     ),
     platform: str = OTHER_PLATFORM,
     locker: LockerName = option("Resolver.", default="uv"),
-    jobs: int = option("Cells to lock at once.", "-j", min=1, max=64, default=1),
+    jobs: int = option("Number of cells to lock at once.", "-j", min=1, max=64, default=1),
 ) -> None:
     """Write the hash-pinned lock of each cell.
 
-    Without cells: every cell that has a lock. What is printed has the order of the cells, whatever
-    --jobs is. With --plain: the fresh cell of each release on each Python that it admits; the
-    answers, refusals too, are kept in plain.json with their day. With --platform: what metadata
-    leaves open there, kept in platforms/.
+    Without cells: every cell that has a lock. --plain: each release's fresh cell on each Python;
+    stored in plain.json. --platform: what metadata leaves open; stored in platforms/.
 
-    Ends with 0 when all are locked; 1 when some are refused, infeasible or would drift, or there is
-    no cell to lock; 2 when the suite's own requirements are in conflict; 3 when some got no answer.
+    Exits 1 if some do not resolve, are infeasible or drift, or no cell matched; 2 if the suite's
+    requirements conflict; 3 if some got no answer.
 
     Examples: compat matrix lock tff py3.11-tf2.14-tff0.87.0+relaxed; compat matrix lock tff
     --check; compat matrix lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4; compat matrix lock tff

@@ -66,27 +66,22 @@ def propose_command(
     day: str = POLICY_DAY,
     cells: bool = option("Print only the cells that must run first."),
     write: bool = option("Apply open proposals."),
-    check: bool = option("End with 1 when a move is open."),
-    target: list[Path] | None = option(
-        "A file of the library to move along, or its folder: every file that states a floor."
-    ),
+    check: bool = option("Exit 1 if a move is open."),
+    target: list[Path] | None = option("File or folder whose floors to update, too."),
     open_: bool = option("Open, update or close pull request and issue."),
-    dry_run: bool = option("With --open: only show what would be sent."),
-    repository: str = option("owner/name; else GITHUB_REPOSITORY."),
-    base: str = option("The branch to change; else GITHUB_REF_NAME, else main."),
-    site: str = option("Where the site is, to link each cell to its page."),
+    dry_run: bool = option("With --open: print requests, send nothing."),
+    repository: str = option("owner/name (default: GITHUB_REPOSITORY)."),
+    base: str = option("Target branch (default: GITHUB_REF_NAME, then main)."),
+    site: str = option("Base URL of the site, for links to cells."),
 ) -> None:
     """Propose moves of the supported minimums, with their evidence.
 
-    A day in the past tells what a maintainer would have been told then. Ends with 0, with --check
-    with 1 when a move is open. --open takes its token from GITHUB_TOKEN; without one it ends with
-    4.
+    With --today in the past: the proposals of that day. --check exits 1 if a move is open. --open
+    needs GITHUB_TOKEN, else exits 4. --target takes pyproject.toml, setup.cfg, setup.py, tox.ini,
+    noxfile.py, README, CI YAML or requirements files; a folder means all but the last.
 
     Examples: compat propose tff; compat propose tff --today 2022-09-22; compat propose tff --write
     --target .; compat propose tff --open --dry-run
-
-    A --target is a pyproject.toml, setup.cfg, setup.py, tox.ini, noxfile.py, README, a CI's YAML or
-    a requirements file. Of a folder all of these are taken but the last, which is often a lock.
     """
     workspace = workspace_of(matrix)
     when = policy_day(day, workspace)

@@ -66,34 +66,28 @@ _MOST_DAYS = 7
 
 def record_command(
     matrix: str = MATRIX_NAME,
-    rejudge: bool = option("Judge the kept evidence again."),
-    source: Path | None = option("Take the sound records below this folder.", "--from"),
-    plan: Path | None = option("What `compat plan --print github` printed."),
-    made_by: str = option(
-        "The run that made the records; else this run of GitHub Actions.", "--run-url"
-    ),
+    rejudge: bool = option("Judge the cached evidence again."),
+    source: Path | None = option("Import valid records from this folder.", "--from"),
+    plan: Path | None = option("Output of `compat plan --print github`."),
+    made_by: str = option("CI run of the records (default: this GitHub Actions run).", "--run-url"),
     level: Isolation | None = option(
-        "Take records of this level alone; with --plan, of L3.", "--isolation"
+        "Import only records of this level (default with --plan: L3).", "--isolation"
     ),
-    locks: Path | None = option("Take the sound locks of this folder."),
-    plain: Path | None = option("Take the sound answers about plain installs of this file."),
-    learnt: Path | None = option("Take the sound clauses and probes of this folder."),
-    platforms: Path | None = option("Take the sound answers about other platforms below this."),
-    withdraw: str = option("Take back the record of this digest.", metavar="DIGEST"),
-    because: str = option("Why it is withdrawn."),
+    locks: Path | None = option("Import valid locks from this folder."),
+    plain: Path | None = option("Import valid plain-install results from this file."),
+    learnt: Path | None = option("Import valid clauses and probes from this folder."),
+    platforms: Path | None = option("Import valid platform results from this folder."),
+    withdraw: str = option("Withdraw the record with this digest.", metavar="DIGEST"),
+    because: str = option("Reason for withdrawing it."),
 ) -> None:
     """Judge cached evidence again, or import records of other machines.
 
-    A record from elsewhere is taken when it is whole, new, of a cell, a lock and the suite as they
-    are here, and as a run of them can leave it; one of a cell. With --plan it was also started
-    since that plan was made, of a cell that the plan gives to the shard in whose folder,
-    records-SHARD, it lies, and ran at L3 or at --isolation; without, it is at most 7 days old.
-    Where no run is named, it names none. A lock is taken when its pins are what this checkout and
-    their metadata ask for; an answer about a plain install, here or on another platform, when it is
-    of the last days and newer than the one here; a clause, or a refusal, when a resolver refuses
-    the same again. The others are named and refused (exit 1).
+    Imports records that are intact, new, and match a cell, lock and suite of this checkout; without
+    --plan at most 7 days old. With --plan: also the planned shard (folder records-SHARD), since the
+    plan, at L3 or --isolation. Imports locks whose pins match their metadata, recent plain-install
+    results, and clauses whose resolution fails again. Rejected items are reported (exit 1).
 
-    A withdrawn record keeps its line, and no question reads it; 12 digits of its digest suffice.
+    A withdrawn record's line stays and is ignored; 12 digits of the digest suffice.
 
     Examples: compat ci record tff --rejudge; compat ci record tff --from handed --plan plan.json;
     compat ci record tff --locks planned/locks; compat ci record tff --plain planned/plain.json;
@@ -151,8 +145,8 @@ def convert_command(
 ) -> None:
     """Convert records of earlier releases.
 
-    Records move into a file for each day. A file of the earlier form goes when its content is on
-    the disk in the new one; what cannot be read stays and is named (exit 1).
+    Moves records into one file per day. Deletes an old file after its content is stored; reports
+    unreadable ones (exit 1).
 
     Example: compat ci convert tff
     """

@@ -271,7 +271,7 @@ def _cases(verdict: Answer, record: Record) -> Iterator[ReportCase]:
 
 
 JUNIT_FILE = option("Write the results as JUnit XML.", metavar="FILE")
-SUMMARY_FILE = option("Append a summary as Markdown, for $GITHUB_STEP_SUMMARY.", metavar="FILE")
+SUMMARY_FILE = option("Append a Markdown summary, for $GITHUB_STEP_SUMMARY.", metavar="FILE")
 # A job's summary may have 1 MiB; more rows than these nobody reads.
 _MOST_ROWS = 100
 
@@ -384,12 +384,9 @@ def lanes_command(
 ) -> None:
     """Compare variants (lowest, pre-release) with the regular cells.
 
-    A lane asks beside the grid, colours no cell of it and moves no floor: `lowest`, whether the
-    lowest versions that a release declares are true; `prerelease`, what a dependency that is not
-    out yet will break. Asks no index where there is a kept catalogue.
-
-    Ends with 0 when nothing is broken, with 1 when a lane breaks a cell that works otherwise or
-    the matrix declares no lane; then --summary writes nothing.
+    Variants do not change the grid or the floors: lowest tests the declared minimums, prerelease
+    unreleased dependencies. Exits 1 if a variant breaks a cell or the matrix declares none;
+    without a variant --summary writes nothing.
 
     Examples: compat matrix variants tools; compat run tools '*+lowest' '*+prerelease'; compat
     matrix variants tools --json

@@ -30,15 +30,17 @@ MOST_LINES = 60
 def show_command(
     matrix: str = MATRIX_NAME,
     cell: str = argument("One cell, with its test results.", metavar="[CELL]"),
-    by_cell: bool = option("A line for each cell instead of the grid.", "--cells"),
-    table: bool = option("Capability by release, as Markdown."),
-    plain: bool = option("What a plain install of each release comes to."),
-    write: Path | None = option("Put the table between its marks there.", "--into", metavar="FILE"),
+    by_cell: bool = option("Print one line per cell.", "--cells"),
+    table: bool = option("Print a Markdown table of capabilities by release."),
+    plain: bool = option("Show the result of a plain install of each release."),
+    write: Path | None = option(
+        "Write the table between its markers in this file.", "--into", metavar="FILE"
+    ),
     platform: str = OTHER_PLATFORM,
 ) -> None:
     """Show results as a grid, or everything about one cell.
 
-    Asks no index.
+    Works offline.
 
     Examples: compat show tff; compat show tff --cells; compat show tff
     py3.9-tf2.9-tff0.33.0+relaxed; compat show tff --table; compat show tff --plain;

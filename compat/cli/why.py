@@ -42,20 +42,16 @@ def why_command(
     matrix: str = MATRIX_NAME,
     axis: str = argument("The axis, for example python.", metavar="AXIS"),
     at: list[str] | None = AT,
-    write: bool = option("Read the wheels that were not read yet, and keep what they need."),
-    try_it: bool = option(
-        "Run a cell below with annotations postponed in a changed copy.", "--try"
-    ),
+    write: bool = option("Analyse new wheels and store the results."),
+    try_it: bool = option("Test a copy with postponed annotations on an older Python.", "--try"),
     isolation: str = ISOLATION_LEVEL,
 ) -> None:
     """Explain what pins an axis's minimum version.
 
-    For python: whether it is declared only, or needed by annotations, by types that run or by code,
-    at which lines, and what came of the cells below. For a package: the requirement, and what fails
-    below it. What vermin reads in the wheels is kept in needs.json; it detects and does not prove.
-
-    With --try a cell below is run in which the release's annotations are postponed. That is kept as
-    evidence about a changed copy, never as a result of the release.
+    For python: declared only, or needed by annotations, types that run or code, with lines and
+    results below. For a package: the requirement, and what fails below. vermin detects, it does not
+    prove; needs.json stores its results. --try tests a changed copy and never counts as a result of
+    the release.
 
     Examples: compat find reason tff python --at tff=0.36.0
     """
