@@ -62,10 +62,10 @@ def advise_command(
     lacking = ""
     if recommended and recommended.best.proof.kind != "works" and not asked.needs:
         faults = recommended.best.proof.failing_here
-        came_to = f"it came to {recommended.best.proof.outcome}"
+        came_to = str(recommended.best.proof.outcome)
         verb = "fail" if faults[1:] else "fails"
         what = f"{listed(faults)} {verb}" if faults else came_to
-        hint = "--need CAPABILITY asks for no more than you need"
+        hint = "--need CAPABILITY limits the request to what you need"
         lacking = f"this works only in part: {what} ({hint})"
     lines = advised_plain(workspace, asked)
     # What is known of the release on the platforms that an option names, and where it does not

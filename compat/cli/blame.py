@@ -42,12 +42,12 @@ def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
                 yield f"  {_changed(package, changes[package.package])}"
             yield f"  {_releases(package)}"
         if not cause.is_minimal:
-            yield "  they cannot be told apart: without one of them it fails in another way"
+            yield "  they cannot be separated: without one of them it fails in another way"
         if cause.days is not None:
             before, after = cause.days
-            yield f"  by the index's dates it still worked on {before}, and no more on {after}"
+            yield f"  by the index's dates it passed on {before} and failed on {after}"
     if answer.because:
-        what = "nothing else is named" if answer.causes else "nothing is blamed"
+        what = "no further cause" if answer.causes else "no cause found"
         yield f"{what}: {answer.because}"
     elif answer.causes:
         packages = (package for cause in answer.causes for package in cause.packages)
@@ -55,7 +55,7 @@ def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
             f"{p.package} {p.last_good or p.good}" if p.last_good or p.good else f"no {p.package}"
             for p in packages
         ]
-        yield f"  BAD with {listed(names)} works"
+        yield f"  BAD with {listed(names)} passes"
 
 
 def closing(answer: Blame, runs: int, seconds: float) -> str:
@@ -67,10 +67,12 @@ def closing(answer: Blame, runs: int, seconds: float) -> str:
         where = ", in the packages of the last working day" if near else ""
         verified = f"Verified both ways{where}."
     elif not answer.is_finished:
-        verified = f"Stopped: {answer.because}; the same command goes on from here."
+        verified = f"Stopped: {answer.because}; the same command continues from here."
     else:
-        ways = ["GOOD with it fails alike"] if all(c.is_forward for c in answer.causes) else []
-        ways += ["BAD without it works"] if answer.is_backward else []
+        ways = (
+            ["GOOD with it fails the same way"] if all(c.is_forward for c in answer.causes) else []
+        )
+        ways += ["BAD without it passes"] if answer.is_backward else []
         verified = f"Not verified both ways{f'; only: {listed(ways)}' if ways else ''}."
     return f"{count(runs, 'run')}, {time}. {verified}"
 
@@ -100,18 +102,18 @@ def _culprit(cause: BlamedCause) -> str:
     versions = [(package.package, package.first_bad or package.bad) for package in cause.packages]
     names = [f"{name} {of}" if of else f"the loss of {name}" for name, of in versions]
     if len(names) > MOST_NAMED:
-        return f"{len(names)} packages broke it together, {listed(names[:MOST_NAMED])} among them"
+        return f"{len(names)} packages broke it together, including {listed(names[:MOST_NAMED])}"
     together = " break it only together" if cause.is_minimal else " broke it together"
     return f"{listed(names)}{together if len(names) > 1 else ' broke it'}"
 
 
 def _releases(package: BlamedPackage) -> str:
     if package.last_good is None:
-        before = package.good or "not there"
+        before = package.good or "not installed"
         return f"{package.package} is {package.bad or 'gone'} in BAD, and {before} in GOOD"
     untested = ""
     if package.untested:
-        untested = f"; {count(package.untested, 'release')} between them say nothing"
+        untested = f"; {count(package.untested, 'release')} between them gave no result"
     if package.yanked:
         are = "are" if package.yanked[1:] else "is"
         untested += f"; {listed(list(map(str, package.yanked)))} {are} yanked"
@@ -128,14 +130,14 @@ def _changed(package: BlamedPackage, change: ApiChange) -> str:
     if change.kind == "added":
         # With releases between that say nothing, any of them may have brought it.
         if package.untested:
-            return f"`{change.name}` came after {fails}; {works} has it in {change.file}"
-        return f"`{change.name}` came with {works}, in {change.file}; {fails} does not have it yet"
-    of, lost, new = "", "no longer takes {}", "takes {} besides"
+            return f"`{change.name}` was added after {fails}; {works} has it in {change.file}"
+        return f"`{change.name}` was added in {works}, in {change.file}; {fails} does not have it"
+    of, lost, new = "", "no longer accepts {}", "also accepts {}"
     if works is not None and fails is not None and fails < works:
-        of, lost, new = f" of {fails}", "does not take {} yet", "still takes {}"
+        of, lost, new = f" of {fails}", "does not accept {} yet", "still accepts {}"
     named = ((lost, change.lost), (new, change.new))
     parts = [words.format(listed(list(names))) for words, names in named if names]
-    how = " and ".join(parts) or "takes its parameters otherwise"
+    how = " and ".join(parts) or "has other parameters"
     return f"`{change.name}`{of} {how}; it is in {change.file}"
 
 

@@ -118,7 +118,7 @@ def called(words: Sequence[str]) -> tuple[str, str, list[str]]:
     words = list(words)
     first = words[0]
     if first.startswith("-"):
-        raise WrongUsage(f"compat has no option {first}, or it stands after a command", "")
+        raise WrongUsage(f"compat has no option {first}; options of a command follow its name", "")
     if first in GROUPS:
         names = GROUPS[first][1]
         if len(words) > 1 and words[1] in TAKEN_IN and first == "matrix":
@@ -126,9 +126,9 @@ def called(words: Sequence[str]) -> tuple[str, str, list[str]]:
         elif len(words) > 1 and words[1] in names:
             return names[words[1]], f"{first} {words[1]}", words[2:]
         else:
-            what = f"no command {words[1]!r}" if words[1:] else "no command of its own"
+            what = f"has no command {words[1]!r}" if words[1:] else "needs a command"
             hint = nearest(words[1], [*names]) if words[1:] else ""
-            raise WrongUsage(f"compat {first} has {what}", hint or f"it has {', '.join(names)}")
+            raise WrongUsage(f"compat {first} {what}", hint or f"commands: {', '.join(names)}")
     if words[0] in TAKEN_IN:
         became = TAKEN_IN[words[0]]
         _warn(words[0], " ".join(became[:2]))
@@ -147,7 +147,9 @@ def called(words: Sequence[str]) -> tuple[str, str, list[str]]:
 def _warn(old: str, new: str) -> None:
     import sys
 
-    sentence = f"`compat {old}` is now `compat {new}`; the old name goes with the next release"
+    sentence = (
+        f"`compat {old}` is now `compat {new}`; the old name will be removed in the next release"
+    )
     print(f"warning: {sentence}", file=sys.stderr)
 
 

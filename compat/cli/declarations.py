@@ -63,15 +63,15 @@ def twice(workspace: Workspace) -> Iterator[str]:
         answers = list(zip(names, pool.map(places, names), strict=True))
     for name, answer in answers:
         if isinstance(answer, IndexUnreachable):
-            yield f"whether {name} stands on two indexes is not known: {answer.faults[0].message}"
+            yield f"cannot check whether {name} is on two indexes: {answer.faults[0].message}"
         elif len(answer) > 1:
             where = [(place_of(number), version) for number, version in answer]
             newest = ", ".join(f"{version} on {place}" for place, version in where)
-            rule = f"{where[0][0]} counts"
+            rule = f"{where[0][0]} is used"
             if workspace.index.merged:
                 why = 'because of indexes = "all" in matrix.toml'
-                rule = f"the newest version of all of them counts, {why}"
-            yield f"{name} stands on {len(answer)} indexes (newest: {newest}); {rule}"
+                rule = f"the newest version of all is used, {why}"
+            yield f"{name} is on {len(answer)} indexes (newest: {newest}); {rule}"
 
 
 def discover_command(
@@ -96,7 +96,7 @@ def discover_command(
         return
     for name, versions in axes.items():
         say(
-            f"{name}: {count(len(versions), 'coordinate')}, {versions[0]} to {versions[-1]}"
+            f"{name}: {count(len(versions), 'version')}, {versions[0]} to {versions[-1]}"
             if versions
             else f"{name}: none"
         )
@@ -110,8 +110,8 @@ def discover_command(
         print(f"{path}: new")
     else:
         signs = [line[:1] for line in files.unified_diff(path, before, after).splitlines()[2:]]
-        change = f"{count(signs.count('+'), 'line')} new, {signs.count('-')} gone"
-        note(f"{path} would change: {change}; --write keeps what the index has now")
+        change = f"{count(signs.count('+'), 'line')} added, {signs.count('-')} removed"
+        note(f"{path} would change: {change}; --write stores what the index has now")
     if workspace.index.left_out:
         ignored = count(len(workspace.index.left_out), "local index", "local indexes")
         note(f"warning: ignored {ignored} from pip's configuration")
@@ -145,7 +145,7 @@ def check_command(
     if given.as_json:
         envelope({"matrices": checked})
     else:
-        say(f"sound: {', '.join(checked)}")
+        say(f"valid: {', '.join(checked)}")
 
 
 def schema_command(

@@ -165,13 +165,13 @@ def _subject(cells: CheckoutCells) -> str:
 # What stands above the cells of each kind, where there are any; `same` is only counted.
 HEADINGS: dict[Difference, str] = {
     "breaks": "Broken",
-    "mends": "Mended",
+    "mends": "Fixed",
     "flaky": "Flaky: runs of the same files disagree",
     "unknown": "Without an answer",
 }
 COUNTED: dict[Difference, str] = {
     "breaks": "broken",
-    "mends": "mended",
+    "mends": "fixed",
     "same": "as before",
     "flaky": "flaky",
     "unknown": "without an answer",
@@ -240,9 +240,9 @@ def _fate(change: CapabilityDifference) -> str:
     if not change.is_worse:
         return "works now"
     if change.after == "absent":
-        return f"is not there any more: {change.subject}"
+        return f"was removed: {change.subject}"
     if change.after is None:
-        return "has no result any more: the tests did not come to it"
+        return "has no result: the tests did not reach it"
     return f"fails: {change.subject or change.cause}"
 
 
@@ -348,7 +348,7 @@ def diff_command(
     titles = {known.id: known.title for known in workspace.described}
     groups = list(differing(comparison, titles, named))
     moved = [
-        f"{known.cell} has other packages, too: {listed(known.moved, _MOST_MOVED)}"
+        f"{known.cell} also has other packages: {listed(known.moved, _MOST_MOVED)}"
         for known in differences
         if known.moved and known.difference in HEADINGS
     ]

@@ -210,8 +210,8 @@ def _text(place: str, most: int) -> str:
 def known_facts(workspace: Workspace) -> KnownFacts:
     """Return what is known of a matrix. Raises UsageError for one without a kept catalogue."""
     if workspace.kept_catalogue is None:
-        hint = f"compat matrix discover {workspace.name} --write keeps one"
-        raise UsageError.of(f"matrix {workspace.name!r} has no kept catalogue", hint=hint)
+        hint = f"compat matrix discover {workspace.name} --write stores one"
+        raise UsageError.of(f"matrix {workspace.name!r} has no stored catalogue", hint=hint)
     known = workspace.snapshot
     files = files_of_known(known, workspace.lock_digests, workspace.lock_text, workspace.records)
     return KnownFacts(
@@ -231,7 +231,7 @@ def works(answer: Diagnosis) -> bool:
 def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
     packages, has_message = asked.packages, asked.message is not None
     if not has_message and packages.is_whole and (beside := environment_beside()):
-        note(f"looked at its own environment; --python {beside} looks at the active one")
+        note(f"read its own environment; --python {beside} reads the active one")
     if packages.unread_count:
         lines = count(packages.unread_count, "line")
         note(f"warning: {lines} not understood, such as {packages.unread[0][:80]!r}")
@@ -241,12 +241,9 @@ def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
         if faults_told:
             say(f"broken: {faults_told[0].packages[0]}")
         elif has_message:
-            say("unknown: no problem of versions was recognised in this message")
+            say("unknown: no version problem recognised in this message")
         else:
-            say(
-                f"unproven: {read} read, nothing is known against them, and no matrix here"
-                " covers them"
-            )
+            say(f"unproven: {read} read, no known problems, and no matrix here covers them")
         for finding in faults_told[:_PROBLEMS]:
             place = f" (line {finding.lines[0]})" if any(finding.lines) and has_message else ""
             say(f"  {finding.sentence}{place}")
@@ -334,7 +331,7 @@ def _print_change(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> Non
     if neighbour.entry == answer.proof:
         return
     if answer.pins:
-        say("  Smallest change, by what is known; the result was not run:")
+        say("  Smallest known fix (untested):")
         say(f"    {_pip(asked, answer.pins)}")
     has_list, is_other = bool(asked.packages.versions), neighbour.is_other_python
     differ = neighbour.differences if has_list else ()

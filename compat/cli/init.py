@@ -56,13 +56,13 @@ def init_command(
     checkout = project_in(folder)
     package = package or checkout.name
     if not package:
-        message = f"name a package: there is no {PYPROJECT} with a project's name here"
-        raise UsageError.of(message, hint="such as compat init attrs")
+        message = f"no package given, and no {PYPROJECT} with a project name here"
+        raise UsageError.of(message, hint="for example compat init attrs")
     own = checkout if canonicalize_name(checkout.name) == canonicalize_name(package) else None
     matrix = folder / "matrices" / axis_name(package)
     if matrix.exists():
-        message = "is there already, and nothing of it was changed"
-        hint = f"compat check {matrix.name} looks at it"
+        message = "already exists and was not changed"
+        hint = f"compat check {matrix.name} checks it"
         raise UsageError.of(message, path=f"matrices/{matrix.name}", hint=hint)
     with_index = index_settings()
     source = PyPISource(with_index, cache_folder())
@@ -75,7 +75,7 @@ def init_command(
     else:
         why = "there are no tests of the project here"
         if own is None and (folder / "tests").is_dir():
-            why = f"no {PYPROJECT} with the project's name says whose tests those in tests are"
+            why = f"no {PYPROJECT} names the project of the tests in tests"
         suite = import_suite(module, package, f"Suite: an import test, as {why}")
     series = frozenset(s.version for s in PYTHONS if interpreter(s.version) is not None)
     request = DraftRequest(platform=machine_platform(), here=series, day=today())
@@ -239,7 +239,7 @@ def _print(draft: Draft) -> None:
     say(*(f"wrote {path}" for path in paths))
     say(*(f"{reason}." for reason in draft.reasons), indent=2)
     if draft.left_out:
-        say("  No axis of its own:")
+        say("  Without an axis:")
     say(*draft.left_out, indent=4)
     say(f"  {count(draft.cells, 'cell')} can be installed as published.")
     if not draft.cells:

@@ -28,7 +28,7 @@ from compat.value import Value
 from compat.workspace import Workspace
 
 _LOCKED = ("locked", "relocked", "current")
-_SAID = {"plan-fail": "infeasible", "lock-fail": "refused", "not-locked": "not locked"}
+_SAID = {"plan-fail": "infeasible", "lock-fail": "unresolved", "not-locked": "not locked"}
 
 
 class LockLine(Value, frozen=True, kw_only=True):
@@ -76,13 +76,13 @@ def lock_command(
     workspace = workspace_of(matrix)
     if platform:
         if plain or check:
-            raise UsageError.of("--platform asks what metadata leaves open: no --plain, no --check")
+            raise UsageError.of("--platform excludes --plain and --check")
         resolver, named = wheels_locker(workspace, locker), platforms_named(workspace, platform)
         as_json = given.as_json
         raise Exit(ask_platforms(workspace, named, words or (), resolver, jobs, most, as_json))
     if plain:
         if words or check:
-            raise UsageError.of("--plain asks about every release: no cells, no --check")
+            raise UsageError.of("--plain covers every release: no cells, no --check")
         raise Exit(ask_plain(workspace, locker_of(workspace, locker), jobs, most, given.as_json))
     facts, resolver = workspace.feasibility, locker_of(workspace, locker)
     cells = runnable_cells(facts, words) if words else ()
@@ -91,7 +91,7 @@ def lock_command(
         names = [cell_id for cell_id, _ in workspace.lock_paths()]
         for name in names:
             if name not in planned:
-                note(f"warning: {name} has a lock and is not in the plan: passed over")
+                note(f"warning: {name} has a lock but is not in the plan: skipped")
         cells = tuple(planned[name] for name in names if name in planned)
     if not cells:
         name = workspace.name
@@ -178,7 +178,7 @@ def _settled(workspace: Workspace, cell: Cell, result: LockResult, check: bool) 
 def _print(line: LockLine) -> None:
     tail = f": {line.because}" if line.because else f" ({count(line.pins, 'pin')})"
     say(f"{line.id}  {line.outcome}{tail}")
-    published = "kept as published, though a rule would relax it"
+    published = "as published, although a rule would relax it"
     named = {"built from source": line.builds, published: line.kept}
     below = [] if line.facts is None else ["; ".join(line.facts.words)]
     below += (f"relaxed: {sentence}" for sentence in line.relaxed)

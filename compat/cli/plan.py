@@ -86,7 +86,7 @@ def plan_command(
         if shown not in ("table", "github"):
             raise UsageError.of(f"--print {shown} needs --budget", hint="such as --budget 90m")
         if shown == "github" and not workspace.matrix.platforms:
-            note(f"matrix {workspace.name!r} declares no other platform, so no runner is asked")
+            note(f"matrix {workspace.name!r} declares no other platform, so no runner is needed")
             print('{"include":[]}')
             return
         plan_platforms(workspace, platforms_named(workspace, platform), shown == "github")
@@ -228,13 +228,13 @@ def _print_plan(workspace: Workspace, plan: Plan) -> None:
         known, audit = coverage(workspace.snapshot), kept_audit(workspace.folder)
         say(f"Answered: {known.words}")
         if known.waiting:
-            say(f"Can be locked, and wait for a run: {known.waiting}")
+            say(f"Lockable, not run yet: {known.waiting}")
         if audit is not None:
-            say(f"Audit of what is inferred: {audit.sentence}")
+            say(f"Audit of inferred answers: {audit.sentence}")
     name = workspace.name
     note(
-        f"Next: compat plan {name} --explain CELL for the arithmetic of one; compat matrix lock"
-        f" {name} CELL for exact pins."
+        f"Next: compat plan {name} --explain CELL explains one; compat matrix lock"
+        f" {name} CELL writes exact pins."
     )
 
 

@@ -109,7 +109,7 @@ def advisories_command(site: str = SITE, port: int = option("Local port.", defau
     try:
         service = AdvisoryService(documents, port)
     except OSError as cause:
-        raise UsageError.of(f"port {port} is taken", hint="--port takes another one") from cause
+        raise UsageError.of(f"port {port} is taken", hint="--port sets another one") from cause
     with service:
         say(f"{service.url}3.11/ serves {len(documents)} advisories for Python 3.11")
         note("Ctrl+C ends it")

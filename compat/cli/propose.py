@@ -87,7 +87,7 @@ def propose_command(
     when = policy_day(day, workspace)
     if not cells and (write or open_) and when != workspace.day:
         raise UsageError.of(
-            "--today looks at another day; nothing is written or opened for it", hint="leave it out"
+            "--write and --open work only for the current day", hint="leave out --today"
         )
     targets = () if cells else target or ()
     folders = [path for path in targets if path.is_dir()]
@@ -139,8 +139,8 @@ def propose_command(
             note("Next: --write applies the open proposals.")
         elif any(proposal.needs for proposal in moves.proposals):
             note(
-                f"Next: compat propose {snapshot.matrix.name} --cells names the cells to run;"
-                " compat lock and compat run take them."
+                f"Next: compat propose {snapshot.matrix.name} --cells lists the cells to run;"
+                " pass them to compat run."
             )
     for line in moves.left:
         note(f"left alone: {line}")
@@ -167,7 +167,7 @@ def project_files(targets: Sequence[Path]) -> list[Path]:
         below = [path for name in PROJECT_FILES for path in sorted(target.glob(name))]
         if target.is_dir() and not below:
             hint = "pyproject.toml is one, setup.cfg another"
-            raise UsageError.of("holds no file that states a floor", path=str(target), hint=hint)
+            raise UsageError.of("has no file that declares a minimum", path=str(target), hint=hint)
         paths |= dict.fromkeys(below if target.is_dir() else [target])
     return list(paths)
 
@@ -176,7 +176,7 @@ def _print_proposal(proposal: Proposal) -> None:
     move = f"{proposal.kind} {proposal.package} {proposal.current} -> {proposal.proposed}"
     say("", f"  {move}: {'OPEN' if proposal.is_open else 'waits'}  ({proposal.id})")
     say(*(*proposal.grounds, *proposal.arithmetic[-1:]), indent=4)
-    say(*(f"against: {objection.because}" for objection in proposal.objections), indent=4)
+    say(*(f"blocked by: {objection.because}" for objection in proposal.objections), indent=4)
     say(*(f"no longer covered: {affected_words(gone)}" for gone in proposal.lost), indent=4)
     say(*(f"newly covered: {affected_words(more)}" for more in proposal.gained), indent=4)
     for cell in proposal.evidence:

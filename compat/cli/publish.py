@@ -55,7 +55,7 @@ def publish_command(
         "moved": list(written.moved),
         "weights": kinds,
     }
-    answer(document, f"{out}: {changed} written, {written.unchanged} as before, {moved}", ())
+    answer(document, f"{out}: {changed} written, {written.unchanged} unchanged, {moved}", ())
     for kind in kinds:
         size = f"heaviest {kind.size / 1024:.1f} of {kind.most // 1024} KiB gzipped"
         note(f"{kind.kind}: {kind.count}, {size}")
@@ -97,7 +97,7 @@ def serve_command(
     try:
         preview = Preview(out, port)
     except OSError as cause:
-        raise UsageError.of(f"port {port} is taken", hint="--port takes another one") from cause
+        raise UsageError.of(f"port {port} is taken", hint="--port sets another one") from cause
     with preview:
         say(f"{preview.url} shows {out}; Ctrl+C ends it")
         # In the repository the pages are a link, which a walk of the folder above it does not

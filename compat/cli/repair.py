@@ -72,17 +72,17 @@ def repair_command(
         }
         envelope(document)
         raise Exit(1 if repair.lock is None or is_broken else 0)
-    say(*(f"passed over: {text}, as recorded" for text in repair.refuted))
+    say(*(f"skipped: {text}, as recorded" for text in repair.refuted))
     if not repair.refusal:
         say(f"{repair.cell} can be locked as it is")
         raise Exit(1 if repair.lock is None else 0)
     say(f"{repair.cell} cannot be locked as it is: {repair.refusal}")
     if repair.lock is None:
-        say(f"with every requirement on other packages freed: {repair.remains}")
+        say(f"without any requirement on other packages: {repair.remains}")
         raise Exit(1)
     say(*map(change, repair.moved), indent=2)
     if not repair.moved:
-        say("  nothing but the versions that the cell names has to give way")
+        say("  no other requirement has to change")
     if outcome is not None:
         say(f"with these, the suite's core: {outcome}")
     if is_broken:

@@ -96,7 +96,7 @@ def print_lost(result: BatchResult) -> None:
     if result.unanswered:
         cells = count(len(result.unanswered), "cell has", "cells have")
         again = f"run {'it' if len(result.unanswered) == 1 else 'them'} again"
-        why = "the network, the disk, the sandbox or the processor was in the way"
+        why = "blocked by the network, the disk, the sandbox or the processor"
         note(f"{cells} no answer: {why}; {again}, if need be on another machine")
 
 
@@ -159,13 +159,13 @@ def run_command(
     if dry_run and reports.is_asked:
         raise UsageError.of("--dry-run runs nothing, so there is nothing for --junit and --summary")
     if bool(words) + quick + (plan is not None) > 1:
-        raise UsageError.of("name cells, or --quick, or --plan: one of the three")
+        raise UsageError.of("name only one of cells, --quick and --plan")
     alone = dry_run or keep or plan is not None or bool(fleet or budget)
     if keep_records and not subject_from:
-        raise UsageError.of("--keep-records goes with --subject-from; other records are kept")
+        raise UsageError.of("--keep-records needs --subject-from; other records are always stored")
     if subject_from and alone:
         without = "--dry-run, --keep, --plan, --budget and --fleet"
-        raise UsageError.of(f"--subject-from goes without {without}")
+        raise UsageError.of(f"--subject-from excludes {without}")
     asked = (subject_from, level_of(isolation), keep_records) if subject_from else None
     workspace = workspace_of(matrix)
     refuse_faulty_suite(workspace)
@@ -173,14 +173,14 @@ def run_command(
         if quick or plan or fleet or dry_run or keep or attempts > 1:
             hint = "compat plan --budget shows what would run"
             raise UsageError.of(
-                "--budget goes with cells, --jobs, --isolation and reports alone", hint=hint
+                "--budget allows only cells, --jobs, --isolation and reports", hint=hint
             )
         from compat.cli.budget import budget_seconds, run_within
 
         seconds = budget_seconds(budget)
         raise Exit(run_within(workspace, words or [], seconds, (jobs, isolation), reports))
     if not jobs:
-        raise UsageError.of("--jobs 0 runs nothing, and goes with --budget alone")
+        raise UsageError.of("--jobs 0 needs --budget")
     suite, workers = workspace.matrix.suite, jobs
     if not fleet:
         if not dry_run:
@@ -244,7 +244,7 @@ def _machine(
     refused = [option for option, is_named in named.items() if is_named]
     if refused:
         hint = "compat fleet worker takes --workers and --isolation on each machine"
-        raise UsageError.of(f"{listed(refused)} cannot stand with --fleet", hint=hint)
+        raise UsageError.of(f"{listed(refused)} cannot be combined with --fleet", hint=hint)
     from compat.cli.worker import FleetMachine, address_of
 
     return FleetMachine(workspace, address_of(address, tls))

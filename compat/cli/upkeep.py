@@ -106,7 +106,7 @@ def keep_command(
     else:
         match result.outcome:
             case "nothing-new":
-                note(f"nothing new to keep of {matrix}")
+                note(f"nothing new to commit for {matrix}")
             case "committed":
                 say(f"{matrix}: committed as {result.commit[:12]}")
                 note(f"Next: compat ci push {matrix} --branch BRANCH pushes, or git push.")

@@ -65,12 +65,12 @@ def why_command(
     chosen, release = axes[axis], versions.get(subject.name)
     if chosen == subject:
         raise UsageError.of(
-            f"{axis!r} is the release that is asked about, so ask for another axis",
+            f"{axis!r} is the library under test; name another axis",
             hint=f"compat find reason {workspace.name} python --at {axis}=VERSION",
         )
     if workspace.kept_catalogue is None:
-        hint = f"compat matrix discover {workspace.name} --write keeps one"
-        raise UsageError.of(f"matrix {workspace.name!r} has no kept catalogue", hint=hint)
+        hint = f"compat matrix discover {workspace.name} --write stores one"
+        raise UsageError.of(f"matrix {workspace.name!r} has no stored catalogue", hint=hint)
     coordinates = why.subject_coordinates(known)
     if release is not None and release not in coordinates:
         ends = f"it has {coordinates[0]} to {coordinates[-1]}" if coordinates else ""
@@ -103,7 +103,7 @@ def why_command(
         if read:
             needs = kept_needs(workspace.folder).with_releases(read, reader_name())
             keep_needs(workspace, needs)
-        note(f"{count(len(read), 'release')} read and kept")
+        note(f"{count(len(read), 'release')} read and stored")
     if try_it:
         needs = _needs_tried(workspace, needs, versions, isolation)
     floors = [why.python_floor(known, needs, version) for version in coordinates]
@@ -115,7 +115,7 @@ def why_command(
         return
     if release is None:
         names = ("release", "declared", "code", "types", "annotations (places/files)", "guards")
-        more = ("kept by", "works on", "below", "postponed, below")
+        more = ("pinned by", "works on", "below", "postponed, below")
         rows = []
         for floor in floors:
             cells = [floor.release, floor.bounds.get("declared", "none")]
@@ -131,7 +131,7 @@ def why_command(
     else:
         (floor,) = floors
         asked = floor.requires_python
-        declared = f"says {asked}" if asked else "is not declared"
+        declared = f"is {asked}" if asked else "is not declared"
         say(f"{subject.package} {floor.release}: requires-python {declared}")
         say(keeper_sentence(floor))
         say(*place_lines(floor) if floor.keepers else (), indent=2)
@@ -187,7 +187,7 @@ def _needs_tried(
     run = try_postponed(workspace, cell, run_cell, note)
     search.exit_if_interrupted()
     if run is None:
-        note(f"{cell.id} could not be run, so nothing was learnt")
+        note(f"{cell.id} could not run, so there is no result")
         raise Exit(3)
     # Minutes have passed, in which another command may have kept something.
     needs = kept_needs(workspace.folder).with_changed(run)

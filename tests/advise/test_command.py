@@ -102,7 +102,7 @@ def test_a_combination_that_works_only_in_part_ends_with_1_and_says_what_fails(
     assert f"  Does not work: {failing}\n" in found.out
     assert "this works only in part: import and mean fail (" in found.err
     assert advise(partly("test-fail:assertion(test_other)", sum="yes")).err == (
-        "warning: this works only in part: it came to test-fail:assertion(test_other)"
+        "warning: this works only in part: test-fail:assertion(test_other)"
         " (--need CAPABILITY asks for no more than you need)\n"
     )
 

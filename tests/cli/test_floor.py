@@ -111,7 +111,7 @@ class TestByRunning:
         self.answer(root, remember, {CELLS[0]: ["pass"], CELLS[1]: [broken, "pass"] * 20})
         first, raised = self.said
         assert first == "2 cells; at most 12 runs"
-        assert raised.startswith(f"{CELLS[1]} works and fails by turns:")
+        assert raised.startswith(f"{CELLS[1]} is flaky:")
         assert raised.endswith("up to 120 runs now")
 
     def test_versions_that_fail_each_time_amid_working_ones_are_a_hole(

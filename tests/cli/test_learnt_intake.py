@@ -52,7 +52,7 @@ def test_a_clause_of_the_cells_own_facts_is_kept_once(run: Run, root: Path, clau
     probe = PlainAnswer(cell=LOCKED, on=clause.on, outcome="locked")
     answer = handed(run, root, clause, probes=(probe,))
     assert answer.code == 0, answer.err
-    assert "1 clause and 1 probe kept, 0 refused" in answer.err
+    assert "1 clause and 1 probe imported, 0 rejected" in answer.err
     (kept,) = workspace_of("demo", root).learnt.clauses.conflicts
     assert (kept.facts, kept.pythons, kept.cell) == ((FACT,), ("3.11",), CELL)
     # What it says is what the resolver here says.

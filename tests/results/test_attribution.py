@@ -346,11 +346,11 @@ class TestScore:
             (
                 Score(passing=1, combination=1, release=1, gone=1, finished=True),
                 "1 of 4 works; 1 fails in this combination; 1 fails in every combination of this"
-                " release; 1 is not to be had today",
+                " release; 1 is not available today",
             ),
             (
                 Score(passing=0, combination=2, gone=2, finished=True),
-                "0 of 4 work; 2 fail in this combination; 2 are not to be had today",
+                "0 of 4 work; 2 fail in this combination; 2 are not available today",
             ),
             (Score(passing=3), "all 3 work; the tests did not run to their end"),
         ],
