@@ -179,7 +179,7 @@ COUNTED: dict[Difference, str] = {
 _MOST_MOVED = 5  # packages that a line names
 MOST_CELLS = 10  # that a row names
 _MOST_NAMED = 3  # capabilities with one fate that a line names
-_PLURALS = {"works": "work", "is": "are", "has": "have", "fails:": "fail:"}
+_PLURALS = {"works": "work", "was": "were", "has": "have", "fails:": "fail:"}
 # A capability and what became of it, which together are a sentence.
 _Reason = tuple[str, str]
 

@@ -22,7 +22,7 @@ MORE = ApiChange(name="lib.call", kind="signature", file="lib/core.py", new=("ho
         (CALLED, "2.0 1.9", 0, "`lib.call` of 1.9 does not accept app yet; it is in lib/core.py"),
         (MORE, "2.0 1.9", 0, "`lib.call` of 1.9 still accepts host; it is in lib/core.py"),
         (CALLED, "1.9 2.0", 0, "`lib.call` no longer accepts app; it is in lib/core.py"),
-        (MORE, "1.9 2.0", 0, "`lib.call` takes host besides; it is in lib/core.py"),
+        (MORE, "1.9 2.0", 0, "`lib.call` also accepts host; it is in lib/core.py"),
     ],
 )
 def test_what_an_older_release_has_not_yet_is_not_called_gone(

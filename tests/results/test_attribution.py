@@ -83,7 +83,10 @@ class TestFaults:
         assert verdict.kind == "works"
         assert verdict.faults == (CapabilityFault(id="sum", fault=fault),)  # type: ignore[arg-type]
         assert verdict.outcome == Failed(stage="test", cause="error", subject="sum")
-        words = {"release": "in every combination of this release these fail", "index": "not to be"}
+        words = {
+            "release": "in every combination of this release these fail",
+            "index": "not available",
+        }
         assert words[fault] in verdict.reasons[0]
 
     def test_a_declared_fault_of_the_combination_counts(self) -> None:

@@ -875,7 +875,7 @@ def one_capability(site: Site, block: Block, said: Said) -> bool:
     faults = {
         "fails in this": ("combination", "unexplained"),
         "fails in every": ("release",),
-        "not to be": ("index",),
+        "not available": ("index",),
     }
     good = next((kinds for start, kinds in faults.items() if said[2].startswith(start)), ())
     why = not said[3] or said[3].startswith(CAUSES.get(found["cause"], "?")) or not found["cause"]
