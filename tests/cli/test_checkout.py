@@ -381,8 +381,8 @@ def test_a_checkout_that_is_none_has_one_clear_line(
         (("diff", "zoo", "py9*"), "no cell of the checkout is 'py9*'"),
         (("diff", "zoo", "--subject-from", "nowhere"), "there is no such source to build"),
         (("diff", "zoo", "--subject-from", "git+ext::sh"), "is not an address that git can"),
-        (("run", "zoo", "--keep-records"), "--keep-records goes with --subject-from"),
-        (("run", "zoo", "--keep", "--subject-from", "."), "--subject-from goes without --dry-run"),
+        (("run", "zoo", "--keep-records"), "--keep-records needs --subject-from"),
+        (("run", "zoo", "--keep", "--subject-from", "."), "--subject-from excludes --dry-run"),
     ],
 )
 def test_what_cannot_be_asked_is_said_in_one_line(

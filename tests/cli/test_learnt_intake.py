@@ -89,7 +89,7 @@ def test_a_clause_that_says_what_is_not_so_turns_no_cell(
     )
     answer = handed(run, root, forged)
     assert answer.code == 1
-    why = f"{LOCKED} has a lock with dep==1.*" if is_locked else "not by a resolver here"
+    why = f"{LOCKED} has a lock with dep==1.*" if is_locked else "but resolves here"
     assert why in answer.err
     assert workspace_of("demo", root).learnt.clauses.conflicts == ()
 
@@ -100,5 +100,5 @@ def test_a_refusal_of_a_cell_that_can_be_locked_is_refused(
     forged = PlainAnswer(cell=LOCKED, on=clause.on, outcome=REFUSED, because="because I say so")
     answer = handed(run, root, probes=(forged,))
     assert answer.code == 1
-    assert "a resolver finds packages here" in answer.err
+    assert "but resolves here" in answer.err
     assert workspace_of("demo", root).learnt.asked == {}

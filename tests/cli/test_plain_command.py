@@ -85,7 +85,7 @@ def test_trouble_of_the_index_is_no_answer(run: Run, root: Path, demo_index: Fak
 def test_it_is_about_every_release(run: Run, words: tuple[str, ...]) -> None:
     ran = run("matrix", "lock", "demo", "--plain", *words)
     assert ran.code == 2
-    assert "--plain asks about every release" in ran.err
+    assert "--plain covers every release" in ran.err
 
 
 def test_show_tells_each_cause_once(run: Run) -> None:

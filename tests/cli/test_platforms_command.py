@@ -125,7 +125,7 @@ def test_answers_name_no_index_and_change_no_cell_of_the_own_platform(
         ),
         (
             ("matrix", "lock", "demo", "--platform", "all", "py3.8-dep1-demo2.0"),
-            "leaves nothing open",
+            "metadata already answers",
         ),
         (("run", "demo", f"{CELL}@macos-arm64"), "is never run here; GitHub's runner macos-14"),
         (("run", "demo", "*@linux-musl-x86_64"), "no runner of GitHub's is known"),

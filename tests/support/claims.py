@@ -1993,7 +1993,7 @@ REASONS = {
     "It installs; the suite": "flaky", "It installs; the core": "flaky (smoke)", "It was run and fails": "broken",
     "A run of the suite's core": "broken (smoke)", "A resolver finds packages": "resolves, not run",
     "A resolver finds no": "refused", "A package has no wheel here": "needs a build from source",
-    "By their metadata": "ruled out by metadata", "The release's own metadata": "Python not supported",
+    "By metadata": "ruled out by metadata", "The release's own metadata": "Python not supported",
     "No resolver has run": "not resolved yet", "Wheel tags and known": "installs by metadata",
 }  # fmt: skip
 
