@@ -132,7 +132,8 @@ def install_line(install: Install) -> str:
     word, reason = INSTALL_STYLES[install.state].word, install_reason(install)
     if install.platform:
         on = "" if install.on is None else f" on {install.on}"
-        return f"{word} ({install.evidence}{on}): {reason}"
+        evidence = "checked" if install.evidence == "asked" else install.evidence
+        return f"{word} ({evidence}{on}): {reason}"
     on = ""
     if install.on is not None:
         on = f" ({'tested' if install.ground == 'run' else 'checked'} on {install.on})"

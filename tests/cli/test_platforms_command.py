@@ -115,10 +115,13 @@ def test_answers_name_no_index_and_change_no_cell_of_the_own_platform(
     [
         (("show", "demo", "--platform", "macos"), "did you mean 'macos-arm64'"),
         (("show", "demo", "--platform", "linux-x86_64"), "is the matrix's own platform"),
-        (("show", "demo", "--platform", "all", "--plain"), "stands alone"),
+        (("show", "demo", "--platform", "all", "--plain"), "no other option"),
         (("plan", "demo", "--platform", "all", "--budget", "9m"), "takes no other option"),
         (("plan", "demo", "--platform", "all", "--print", "cells"), "needs --budget"),
-        (("matrix", "lock", "demo", "--platform", "all", "--check"), "no --check"),
+        (
+            ("matrix", "lock", "demo", "--platform", "all", "--check"),
+            "excludes --plain and --check",
+        ),
         (
             ("matrix", "lock", "demo", "--platform", "all", "--locker", "pip-tools"),
             "--locker uv does",
@@ -224,7 +227,7 @@ def test_sound_answers_of_another_machine_are_kept_with_their_locks(
 @pytest.mark.parametrize(
     ("name", "before", "after", "why"),
     [
-        ("answers.json", CELL, "py3.11-dep1-demo2.0", "metadata leaves open"),
+        ("answers.json", CELL, "py3.11-dep1-demo2.0", "already answered by metadata"),
         ("answers.json", '"on":"2', '"on":"1', "not of the last 7 days"),
         (f"locks/{CELL}.txt", "aarch64-apple-darwin", "x86_64-apple-darwin", "asks for something"),
         (f"locks/{CELL}.txt", "demo==1.0", "demo==1.1", f"{CELL}.txt"),

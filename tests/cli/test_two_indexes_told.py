@@ -23,7 +23,7 @@ def test_check_tells_of_a_package_on_two_indexes_and_which_counts(
     assert ran.code == 0
     assert (
         ran.err == "warning: demo is on 2 indexes (newest: 0.9 on extra index 1, 2.0 on the main"
-        " index); extra index 1 counts\n"
+        " index); extra index 1 is used\n"
     )
 
 
