@@ -189,7 +189,7 @@ def test_the_declaration_that_is_described_is_sound(tmp_path: Path) -> None:
         declared = [block for block in matrix if block != other]
         (folder / "matrix.toml").write_text("\n".join(declared), encoding="utf-8")
         checked = compat(tmp_path, "check", "flask")
-        assert (checked.stdout, checked.returncode) == ("sound: flask\n", 0), checked.stderr
+        assert (checked.stdout, checked.returncode) == ("valid: flask\n", 0), checked.stderr
 
 
 WRITE = re.compile(
@@ -308,7 +308,7 @@ def test_the_tutorial_does_what_it_shows(tmp_path: Path) -> None:
     page = text_of(ROOT / "docs" / "tutorial.md")
     printed = followed(tmp_path, page)
     assert not untold(page, printed)
-    assert printed["compat check jinja2"][0].stdout == "sound: jinja2\n"
+    assert printed["compat check jinja2"][0].stdout == "valid: jinja2\n"
     first = printed["compat run jinja2"][0]
     assert first.returncode == 1
     assert (

@@ -66,9 +66,9 @@ def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
             sentence = f"resolves on {install.on}, and was not run"
             return AsPublished(command=command, state="unknown", sentence=sentence)
         if install.state == "needs-build":
-            sentence = f"needs a build from source, asked on {install.on}: {install.because}"
+            sentence = f"needs a build from source, checked on {install.on}: {install.because}"
             return AsPublished(command=command, state="unknown", sentence=sentence)
-        sentence = f"is refused: {install.outcome}, asked on {install.on}"
+        sentence = f"does not resolve: {install.outcome}, checked on {install.on}"
         missing = str(install.outcome).partition("no-artifact(")[2]
         for source in snapshot.matrix.sources:
             if missing.startswith(tuple(source.package + mark for mark in "=<>~!")):
@@ -256,10 +256,10 @@ def _better_in(matrix: Matrix, one: Answer, other: Answer) -> Iterator[tuple[str
         return "1 changed pin" if proof.changed == 1 else f"{proof.changed} changed pins"
 
     if one.doubts < other.doubts:
-        gain = "less fails" if one.doubts else "nothing fails in this combination"
+        gain = "fewer failures" if one.doubts else "nothing fails in this combination"
         faults = other.failing_here
         doubtful = (*faults, *other.untried)
-        loss = "its tests did not run to their end"
+        loss = "its tests did not finish"
         if doubtful:
             verb = "fails" if len(doubtful) == 1 else "fail"
             untested = "was not tested" if len(doubtful) == 1 else "were not tested"
@@ -311,8 +311,8 @@ def obstructions(snapshot: Snapshot, request: Request) -> Iterator[str]:
     tried = [entry for entry in matching if entry.is_tested]
     if tried:
         others = len(tried) - 1
-        more = "; 1 more was run and does not do" if others == 1 else ""
-        more = f"; {others:,} more were run and do not do" if others > 1 else more
+        more = "; 1 other tested cell does not fit" if others == 1 else ""
+        more = f"; {others:,} other tested cells do not fit" if others > 1 else more
         yield f"{tried[0].id} {_failure(snapshot, tried[0], request)}{more}"
     published = [entry for entry in matching if entry.cell.recipe != "relaxed"]
     ruled_out = [(entry, entry.obstacle) for entry in published if entry.obstacle is not None]
@@ -343,7 +343,7 @@ def obstructions(snapshot: Snapshot, request: Request) -> Iterator[str]:
         yield f"{many}{relaxed} could work and were never run, such as {likely.cell.id}{expected}"
     elif refused:
         first = refused[0]
-        more = f"; {len(refused) - 1:,} more are refused, too" if refused[1:] else ""
+        more = f"; {len(refused) - 1:,} more do not resolve" if refused[1:] else ""
         yield f"{first.id} {verdict_clause(first)}: {'; '.join(first.reasons)}{more}"
 
 
@@ -361,10 +361,10 @@ def _failure(snapshot: Snapshot, entry: Answer, request: Request) -> str:
         because = f" ({issue.because})" if issue is not None else ""
         return f"{verdict_clause(entry)}: {entry.outcome}, tested on {entry.latest}{because}"
     if entry.lock_digest is None:
-        return "worked, but has no lock that could be installed"
+        return "passed, but has no installable lock"
     if not entry.is_proof:
-        return "worked on another lock than it has now, and was not run since"
-    words = {"no": "fails", "absent": "is not there"}
+        return "passed on an earlier lock and has not run since"
+    words = {"no": "fails", "absent": "is missing"}
     known = {c.id: words.get(c.status, "") for c in entry.capabilities}
     needs = ((need, known.get(need, "was not tested")) for need in request.needs)
     differs = (

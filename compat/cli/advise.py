@@ -27,31 +27,24 @@ from compat.workspace import Workspace
 def advise_command(
     matrix: str = MATRIX_NAME,
     words: list[str] | None = argument(
-        "What you have or must keep, on an axis or in a lock: python==3.10 'numpy<2'.",
+        "Versions you need, such as python==3.10 'numpy<2'.",
         metavar="[REQUIREMENT]...",
     ),
     goal: Goal = option(
-        "What counts first: fewest failures (best), the newest versions, the most days of "
-        "runs (stable), the fewest changed pins (closest), none of them (published), the "
-        "oldest versions (minimum).",
+        "Preference: best (fewest failures), newest, stable (most test days), closest (fewest "
+        "changed pins), published (no changed pins) or minimum (oldest).",
         default="best",
     ),
-    need: list[str] | None = option("What must work; repeatable.", metavar="CAPABILITY"),
+    need: list[str] | None = option("Required capability; repeatable.", metavar="CAPABILITY"),
     platform: str = OTHER_PLATFORM,
 ) -> None:
     """Recommend a tested combination, with the command to install it.
 
-    Asks no index.
-
-    First come releases that are published for the versions and work for the most part. The best of
-    them installs as published, then has the fewest failures of the combination, then the fewest
-    changed pins, then the newest versions, then runs on the most days. With any goal no other
-    combination is as good in all of these and better in one.
-
-    Ends with 0 when what was asked for works: all of it, or with --need each capability that is
-    needed; with 1 when the best works only in part, and what fails is said, or when nothing that
-    fits is proven and the nearest is shown. --platform adds what is known of the release elsewhere,
-    and ends with 1 where it does not install there.
+    Works offline. Considers published releases whose capabilities mostly pass. Prefers combinations
+    that install as published, then fewest failures, fewest changed pins, newest versions, most test
+    days. Exits 0 if the request works (with --need: each needed capability), 1 if the best works in
+    part or nothing tested matches. --platform adds the result there and exits 1 if it does not
+    install.
 
     Examples: compat advise tff; compat advise tff python==3.10 'tf<2.14' --goal stable; compat
     advise tff 'numpy<2'; compat advise tff --need import; compat advise tff tff==0.87.0 --platform
@@ -69,10 +62,10 @@ def advise_command(
     lacking = ""
     if recommended and recommended.best.proof.kind != "works" and not asked.needs:
         faults = recommended.best.proof.failing_here
-        came_to = f"it came to {recommended.best.proof.outcome}"
+        came_to = str(recommended.best.proof.outcome)
         verb = "fail" if faults[1:] else "fails"
         what = f"{listed(faults)} {verb}" if faults else came_to
-        hint = "--need CAPABILITY asks for no more than you need"
+        hint = "--need CAPABILITY limits the request to what you need"
         lacking = f"this works only in part: {what} ({hint})"
     lines = advised_plain(workspace, asked)
     # What is known of the release on the platforms that an option names, and where it does not

@@ -155,14 +155,14 @@ SHARED = {
     name: about.bound(name, hint)
     for name, hint, about in (
         ("as_json", bool, Option("Print one JSON object on stdout.", "--json")),
-        ("root", str, Option("Folder of matrices/; else searched upwards.", metavar="FOLDER")),
-        ("index_url", str, Option("Package index; else as pip has it.", metavar="URL")),
+        ("root", str, Option("Folder of matrices/ (default: searched upwards).", metavar="FOLDER")),
+        ("index_url", str, Option("Package index (default: pip's configuration).", metavar="URL")),
         (
             "extra_index_url",
             list[str],
-            Option("Index to ask before the main one; repeatable.", metavar="URL"),
+            Option("Extra index with precedence over the main one; repeatable.", metavar="URL"),
         ),
-        ("refresh", bool, Option("Ask the index again, whatever the cache holds.")),
+        ("refresh", bool, Option("Bypass the cache of index pages.")),
         ("quiet", bool, Option("Print results, warnings and errors only.", "--quiet", "-q")),
         (
             "verbose",
@@ -178,8 +178,8 @@ SHARED = {
 }
 # Flags of the last release that say what is so without them.
 GONE = {
-    "--due": "is what run does without it",
-    "--allow-empty": "is not needed: a run with nothing due ends with 0",
+    "--due": "is the default of run",
+    "--allow-empty": "is not needed: a run with nothing due exits 0",
 }
 _FLAGS = {name: option for option in SHARED.values() for name in option.names}
 _MORE = "compat --help shows the commands"
@@ -318,7 +318,10 @@ def values_of(known: Sequence[Parameter], words: Sequence[str], command: str) ->
         if name not in GONE:
             hint = nearest(name, [*options, *_FLAGS]) or more
             raise WrongUsage(f"compat {command} has no option {name}", hint)
-        print(f"warning: {name} {GONE[name]}, and goes with the next release", file=sys.stderr)
+        print(
+            f"warning: {name} {GONE[name]}, and will be removed in the next release",
+            file=sys.stderr,
+        )
         return []
 
     end = words.index("--") if "--" in words else len(words)
@@ -329,7 +332,7 @@ def values_of(known: Sequence[Parameter], words: Sequence[str], command: str) ->
         for text in taken:
             keep(parameter, parameter.value(text))
     if loose:
-        raise WrongUsage(f"compat {command} takes no further word {loose[0]!r}", more)
+        raise WrongUsage(f"compat {command}: unexpected argument {loose[0]!r}", more)
     missing = [p for p in known if values[p.name] is ...]
     if missing:
         what = f"{' '.join(missing[0].names[:1])} {missing[0].metavar}".strip()

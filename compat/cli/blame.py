@@ -42,12 +42,12 @@ def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
                 yield f"  {_changed(package, changes[package.package])}"
             yield f"  {_releases(package)}"
         if not cause.is_minimal:
-            yield "  they cannot be told apart: without one of them it fails in another way"
+            yield "  they cannot be separated: without one of them it fails in another way"
         if cause.days is not None:
             before, after = cause.days
-            yield f"  by the index's dates it still worked on {before}, and no more on {after}"
+            yield f"  by the index's dates it passed on {before} and failed on {after}"
     if answer.because:
-        what = "nothing else is named" if answer.causes else "nothing is blamed"
+        what = "no further cause" if answer.causes else "no cause found"
         yield f"{what}: {answer.because}"
     elif answer.causes:
         packages = (package for cause in answer.causes for package in cause.packages)
@@ -55,7 +55,7 @@ def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
             f"{p.package} {p.last_good or p.good}" if p.last_good or p.good else f"no {p.package}"
             for p in packages
         ]
-        yield f"  BAD with {listed(names)} works"
+        yield f"  BAD with {listed(names)} passes"
 
 
 def closing(answer: Blame, runs: int, seconds: float) -> str:
@@ -67,10 +67,12 @@ def closing(answer: Blame, runs: int, seconds: float) -> str:
         where = ", in the packages of the last working day" if near else ""
         verified = f"Verified both ways{where}."
     elif not answer.is_finished:
-        verified = f"Stopped: {answer.because}; the same command goes on from here."
+        verified = f"Stopped: {answer.because}; the same command continues from here."
     else:
-        ways = ["GOOD with it fails alike"] if all(c.is_forward for c in answer.causes) else []
-        ways += ["BAD without it works"] if answer.is_backward else []
+        ways = (
+            ["GOOD with it fails the same way"] if all(c.is_forward for c in answer.causes) else []
+        )
+        ways += ["BAD without it passes"] if answer.is_backward else []
         verified = f"Not verified both ways{f'; only: {listed(ways)}' if ways else ''}."
     return f"{count(runs, 'run')}, {time}. {verified}"
 
@@ -100,18 +102,18 @@ def _culprit(cause: BlamedCause) -> str:
     versions = [(package.package, package.first_bad or package.bad) for package in cause.packages]
     names = [f"{name} {of}" if of else f"the loss of {name}" for name, of in versions]
     if len(names) > MOST_NAMED:
-        return f"{len(names)} packages broke it together, {listed(names[:MOST_NAMED])} among them"
+        return f"{len(names)} packages broke it together, including {listed(names[:MOST_NAMED])}"
     together = " break it only together" if cause.is_minimal else " broke it together"
     return f"{listed(names)}{together if len(names) > 1 else ' broke it'}"
 
 
 def _releases(package: BlamedPackage) -> str:
     if package.last_good is None:
-        before = package.good or "not there"
+        before = package.good or "not installed"
         return f"{package.package} is {package.bad or 'gone'} in BAD, and {before} in GOOD"
     untested = ""
     if package.untested:
-        untested = f"; {count(package.untested, 'release')} between them say nothing"
+        untested = f"; {count(package.untested, 'release')} between them gave no result"
     if package.yanked:
         are = "are" if package.yanked[1:] else "is"
         untested += f"; {listed(list(map(str, package.yanked)))} {are} yanked"
@@ -128,33 +130,30 @@ def _changed(package: BlamedPackage, change: ApiChange) -> str:
     if change.kind == "added":
         # With releases between that say nothing, any of them may have brought it.
         if package.untested:
-            return f"`{change.name}` came after {fails}; {works} has it in {change.file}"
-        return f"`{change.name}` came with {works}, in {change.file}; {fails} does not have it yet"
-    of, lost, new = "", "no longer takes {}", "takes {} besides"
+            return f"`{change.name}` was added after {fails}; {works} has it in {change.file}"
+        return f"`{change.name}` was added in {works}, in {change.file}; {fails} does not have it"
+    of, lost, new = "", "no longer accepts {}", "also accepts {}"
     if works is not None and fails is not None and fails < works:
-        of, lost, new = f" of {fails}", "does not take {} yet", "still takes {}"
+        of, lost, new = f" of {fails}", "does not accept {} yet", "still accepts {}"
     named = ((lost, change.lost), (new, change.new))
     parts = [words.format(listed(list(names))) for words, names in named if names]
-    how = " and ".join(parts) or "takes its parameters otherwise"
+    how = " and ".join(parts) or "has other parameters"
     return f"`{change.name}`{of} {how}; it is in {change.file}"
 
 
 def blame_command(
     matrix: str = MATRIX_NAME,
-    good: str = argument("What works: a cell, or a lock file locks/CELL.txt.", metavar="GOOD"),
-    bad: str = argument("What fails; else GOOD fresh, and GOOD dated works.", metavar="[BAD]"),
-    budget: str = option("No run begins after so much time.", metavar="90m"),
+    good: str = argument("Passing cell or lock file locks/CELL.txt.", metavar="GOOD"),
+    bad: str = argument("Failing cell or lock (default: GOOD as of today).", metavar="[BAD]"),
+    budget: str = option("Start no run after this time.", metavar="90m"),
     isolation: str = ISOLATION_LEVEL,
 ) -> None:
     """Find the package release that makes a cell fail.
 
-    Days are bisected where the date is all that differs, then packages are exchanged between both
-    locks, then the releases of the culprit are tried. What only breaks together is named together.
-    A failure that comes and goes is told from one that stays by repetition. What was run is kept:
-    a search that was stopped goes on from there when it is asked again.
-
-    Ends with 0 when the cause is found and verified both ways, with 1 when it is not, with 3 when
-    the budget or the network ended the search.
+    Without BAD: the dated cell of GOOD passes, its fresh one fails. Bisects the date if only it
+    differs, then swaps packages between both locks, then tries the culprit's releases. Reports
+    causes that only fail together. Repeats flaky failures. An interrupted search continues. Exits 0
+    if the cause is verified both ways, 1 if not, 3 if the budget or the network ended it.
 
     Examples: compat blame tff py3.9-tf2.8-tff0.20.0+dated py3.9-tf2.8-tff0.20.0; compat blame tff
     py3.9-tf2.8-tff0.20.0 --budget 90m; compat blame tff old.txt new.txt

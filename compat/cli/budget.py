@@ -145,7 +145,7 @@ def run_within(
     else:
         tried = sum(totals.probes.values())
         if not tried and not totals.audited and not totals.failed:
-            say(f"Nothing to do: all that can be tried here has a fresh result. {after.words}")
+            say(f"Nothing to do: everything that can run here has a fresh result. {after.words}")
         else:
             say(*coverage_lines(before, after))
             for kind, number in totals.probes.items():

@@ -19,15 +19,16 @@ _UNITS = {"M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def clean_command(
-    days: int = option("Remove what was not used for so many days.", min=0, default=30),
-    most: str = option("Then what is least recently used, down to this size.", metavar="20GB"),
-    dry_run: bool = option("Only say what would be removed."),
+    days: int = option("Remove entries unused for this many days.", min=0, default=30),
+    most: str = option(
+        "Then remove least recently used entries down to this size.", metavar="20GB"
+    ),
+    dry_run: bool = option("Print what would be removed."),
 ) -> None:
-    """Remove what has not been used for long from the cache.
+    """Remove old entries from the cache.
 
-    All of it can be fetched or made again, but for evidence, which compat ci record --rejudge
-    reads.
-    Records are no part of the cache. What was used within the last hour stays.
+    Entries can be downloaded or rebuilt, except evidence, which `compat ci record --rejudge` reads.
+    Records are not in the cache. Entries used in the last hour stay.
 
     Examples: compat cache clean --dry-run; compat cache clean --days 7; compat cache clean --most
     20GB

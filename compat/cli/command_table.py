@@ -21,10 +21,7 @@ from compat.cli.arguments import (
 FIRST = {
     "Start": {
         "init": ("init", "Write a first matrix for a library."),
-        "check": (
-            "declarations",
-            "Check declarations and suites, and known issues against the records.",
-        ),
+        "check": ("declarations", "Check declarations, suites and known issues."),
     },
     "Run": {
         "plan": ("plan", "List which cells are installable, and why the others are not."),
@@ -62,7 +59,7 @@ MORE = {
     "convert": ("record", "Convert records of earlier releases."),
     "health": ("health", "Report how fresh the results are."),
     "watchdog": ("upkeep", "Check that a scheduled workflow still runs."),
-    "clean": ("clean", "Remove what has not been used for long from the cache."),
+    "clean": ("clean", "Remove old entries from the cache."),
     "worker": ("worker", "Run cells for another machine's `compat run --fleet`."),
     "cluster": ("worker", "Start a scheduler and local workers for `compat run --fleet`."),
 }
@@ -121,7 +118,7 @@ def called(words: Sequence[str]) -> tuple[str, str, list[str]]:
     words = list(words)
     first = words[0]
     if first.startswith("-"):
-        raise WrongUsage(f"compat has no option {first}, or it stands after a command", "")
+        raise WrongUsage(f"compat has no option {first}; options of a command follow its name", "")
     if first in GROUPS:
         names = GROUPS[first][1]
         if len(words) > 1 and words[1] in TAKEN_IN and first == "matrix":
@@ -129,9 +126,9 @@ def called(words: Sequence[str]) -> tuple[str, str, list[str]]:
         elif len(words) > 1 and words[1] in names:
             return names[words[1]], f"{first} {words[1]}", words[2:]
         else:
-            what = f"no command {words[1]!r}" if words[1:] else "no command of its own"
+            what = f"has no command {words[1]!r}" if words[1:] else "needs a command"
             hint = nearest(words[1], [*names]) if words[1:] else ""
-            raise WrongUsage(f"compat {first} has {what}", hint or f"it has {', '.join(names)}")
+            raise WrongUsage(f"compat {first} {what}", hint or f"commands: {', '.join(names)}")
     if words[0] in TAKEN_IN:
         became = TAKEN_IN[words[0]]
         _warn(words[0], " ".join(became[:2]))
@@ -150,7 +147,9 @@ def called(words: Sequence[str]) -> tuple[str, str, list[str]]:
 def _warn(old: str, new: str) -> None:
     import sys
 
-    sentence = f"`compat {old}` is now `compat {new}`; the old name goes with the next release"
+    sentence = (
+        f"`compat {old}` is now `compat {new}`; the old name will be removed in the next release"
+    )
     print(f"warning: {sentence}", file=sys.stderr)
 
 

@@ -63,20 +63,20 @@ def twice(workspace: Workspace) -> Iterator[str]:
         answers = list(zip(names, pool.map(places, names), strict=True))
     for name, answer in answers:
         if isinstance(answer, IndexUnreachable):
-            yield f"whether {name} stands on two indexes is not known: {answer.faults[0].message}"
+            yield f"cannot check whether {name} is on two indexes: {answer.faults[0].message}"
         elif len(answer) > 1:
             where = [(place_of(number), version) for number, version in answer]
             newest = ", ".join(f"{version} on {place}" for place, version in where)
-            rule = f"{where[0][0]} counts"
+            rule = f"{where[0][0]} is used"
             if workspace.index.merged:
                 why = 'because of indexes = "all" in matrix.toml'
-                rule = f"the newest version of all of them counts, {why}"
-            yield f"{name} stands on {len(answer)} indexes (newest: {newest}); {rule}"
+                rule = f"the newest version of all is used, {why}"
+            yield f"{name} is on {len(answer)} indexes (newest: {newest}); {rule}"
 
 
 def discover_command(
     matrix: str = MATRIX_NAME,
-    write: bool = option("Keep the catalogue beside the matrix."),
+    write: bool = option("Store the catalogue in the matrix's folder."),
 ) -> None:
     """Fetch the releases that the index has for each axis.
 
@@ -96,7 +96,7 @@ def discover_command(
         return
     for name, versions in axes.items():
         say(
-            f"{name}: {count(len(versions), 'coordinate')}, {versions[0]} to {versions[-1]}"
+            f"{name}: {count(len(versions), 'version')}, {versions[0]} to {versions[-1]}"
             if versions
             else f"{name}: none"
         )
@@ -110,20 +110,20 @@ def discover_command(
         print(f"{path}: new")
     else:
         signs = [line[:1] for line in files.unified_diff(path, before, after).splitlines()[2:]]
-        change = f"{count(signs.count('+'), 'line')} new, {signs.count('-')} gone"
-        note(f"{path} would change: {change}; --write keeps what the index has now")
+        change = f"{count(signs.count('+'), 'line')} added, {signs.count('-')} removed"
+        note(f"{path} would change: {change}; --write stores what the index has now")
     if workspace.index.left_out:
         ignored = count(len(workspace.index.left_out), "local index", "local indexes")
         note(f"warning: ignored {ignored} from pip's configuration")
 
 
 def check_command(
-    matrix: str = argument("One matrix; without it, all.", metavar="[MATRIX]"),
+    matrix: str = argument("One matrix (default: all).", metavar="[MATRIX]"),
 ) -> None:
-    """Check declarations and suites, and known issues against the records.
+    """Check declarations, suites and known issues.
 
-    An index is asked only where extra ones are configured: then each package of a matrix or its
-    locks that stands on two of them is told, with the one that counts.
+    Compares known issues with the records. With extra indexes, also reports each package that
+    exists on two of them and which one applies.
 
     Examples: compat check; compat check tff
     """
@@ -145,11 +145,11 @@ def check_command(
     if given.as_json:
         envelope({"matrices": checked})
     else:
-        say(f"sound: {', '.join(checked)}")
+        say(f"valid: {', '.join(checked)}")
 
 
 def schema_command(
-    write: bool = option("Write the schemas into matrices/."),
+    write: bool = option("Write the schemas to matrices/."),
 ) -> None:
     """Compare the JSON schemas of the declarations with the code.
 

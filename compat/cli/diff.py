@@ -165,13 +165,13 @@ def _subject(cells: CheckoutCells) -> str:
 # What stands above the cells of each kind, where there are any; `same` is only counted.
 HEADINGS: dict[Difference, str] = {
     "breaks": "Broken",
-    "mends": "Mended",
+    "mends": "Fixed",
     "flaky": "Flaky: runs of the same files disagree",
     "unknown": "Without an answer",
 }
 COUNTED: dict[Difference, str] = {
     "breaks": "broken",
-    "mends": "mended",
+    "mends": "fixed",
     "same": "as before",
     "flaky": "flaky",
     "unknown": "without an answer",
@@ -179,7 +179,7 @@ COUNTED: dict[Difference, str] = {
 _MOST_MOVED = 5  # packages that a line names
 MOST_CELLS = 10  # that a row names
 _MOST_NAMED = 3  # capabilities with one fate that a line names
-_PLURALS = {"works": "work", "is": "are", "has": "have", "fails:": "fail:"}
+_PLURALS = {"works": "work", "was": "were", "has": "have", "fails:": "fail:"}
 # A capability and what became of it, which together are a sentence.
 _Reason = tuple[str, str]
 
@@ -240,9 +240,9 @@ def _fate(change: CapabilityDifference) -> str:
     if not change.is_worse:
         return "works now"
     if change.after == "absent":
-        return f"is not there any more: {change.subject}"
+        return f"was removed: {change.subject}"
     if change.after is None:
-        return "has no result any more: the tests did not come to it"
+        return "has no result: the tests did not reach it"
     return f"fails: {change.subject or change.cause}"
 
 
@@ -287,10 +287,10 @@ def diff_command(
     matrix: str = MATRIX_NAME,
     words: list[str] | None = CELL_NAMES,
     against: str = option(
-        "'newest', or a release of the matrix.", metavar="VERSION", default="newest"
+        "Release of the matrix, or 'newest'.", metavar="VERSION", default="newest"
     ),
     subject_from: str = option(
-        "The checkout: a folder, a wheel, or git+https://HOST/REPOSITORY@REVISION.",
+        "Checkout: folder, wheel, or git+https://HOST/REPOSITORY@REVISION.",
         metavar="SOURCE",
         default=".",
     ),
@@ -303,20 +303,16 @@ def diff_command(
 ) -> None:
     """Compare a checkout with a release: regressions and fixes.
 
-    The wheel is built once, by the project's own build back end. Each cell of the checkout has the
-    packages of the release's cell beside it, with the subject alone exchanged, where both ask for
-    the same packages; else it is locked anew, and the packages that moved are named. A release's
-    cell without a fresh result is run first, and recorded as `compat run` does. What breaks in one
-    cell alone is run once more. Nothing of the checkout is kept without --keep-records.
+    Builds one wheel with the project's build back end and tests it with the packages of the
+    release's cell. Locks the cell again if requirements differ, and reports the packages that
+    moved. A release cell without a fresh result runs first and is recorded. A regression in one
+    cell alone runs again. Stores nothing of the checkout without --keep-records.
 
-    Without cells: what a plain install of the checkout could give, of many the quick cells, those
-    of the variants and the newest.
+    Without cells: what a plain install of the checkout could give; if there are many, the smoke
+    cells, the variants and the newest.
 
-    Ends with 1 when something works with the release and not with the checkout, or can be installed
-    with the checkout alone, and fails; also when the checkout cannot be built. With 2 when the
-    suite is at fault, with 3 when a cell of a Python that is here has no answer, else with 0.
-
-    --junit and --summary leave the comparison for CI: only what breaks is a failure there.
+    Exits 1 for a regression or a failed build, 2 for a suite fault, 3 if a cell whose Python is
+    here has no answer. In --junit and --summary only regressions are failures.
 
     Examples: compat diff flask; compat diff flask --against 3.0 --quick --json; compat diff flask
     'py3.13-*' --subject-from ../flask --junit diff.xml --summary "$GITHUB_STEP_SUMMARY"
@@ -352,7 +348,7 @@ def diff_command(
     titles = {known.id: known.title for known in workspace.described}
     groups = list(differing(comparison, titles, named))
     moved = [
-        f"{known.cell} has other packages, too: {listed(known.moved, _MOST_MOVED)}"
+        f"{known.cell} also has other packages: {listed(known.moved, _MOST_MOVED)}"
         for known in differences
         if known.moved and known.difference in HEADINGS
     ]

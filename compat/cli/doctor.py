@@ -54,32 +54,27 @@ class _Asked:
 
 def doctor_command(
     matrix: str = argument(
-        "A folder of matrices/; else each whose subject is there.", metavar="[MATRIX]"
+        "A matrix (default: every matrix whose subject is installed).", metavar="[MATRIX]"
     ),
     python: str = option(
-        "Another interpreter or virtual environment; beside --freeze or --message also a "
-        "version such as 3.9.",
+        "Interpreter, virtual environment, or (with --freeze or --message) a version such as 3.9.",
         metavar="PATH",
     ),
     freeze: str = option(
-        "A list instead: pip freeze, pip list, requirements, a lock of uv or poetry; - is "
-        "the standard input.",
+        "Package list: pip freeze, pip list, requirements, uv or poetry lock; - reads stdin.",
         metavar="FILE",
     ),
     message: str = option(
-        "What pip, uv or Python said; - is the standard input, which is read without this "
-        "option, too, where something is piped in.",
+        "Error message of pip, uv or Python; - reads stdin (default if piped).",
         metavar="FILE",
     ),
     platform: str = OTHER_PLATFORM,
 ) -> None:
     """Explain a failing environment or error message, and what to change.
 
-    Reads a message of pip, uv, poetry, conda or Python, a list of packages, or the environment of
-    this command. Needs no matrix and no network: nothing is run or imported. A matrix of this
-    folder that is about these packages adds what its runs showed.
-
-    Ends with 0 when a run of exactly this combination works, else with 1.
+    Reads an error message, a package list or this command's environment. Needs no matrix or
+    network, and runs nothing. Adds results of a matrix in this folder. Exits 0 if a run of exactly
+    this combination passes, else 1.
 
     Examples: pip install demo 2>&1 | compat doctor; compat doctor --message error.txt; compat
     doctor tff --freeze requirements.txt --python 3.9; compat doctor tff --platform macos-arm64
@@ -215,8 +210,8 @@ def _text(place: str, most: int) -> str:
 def known_facts(workspace: Workspace) -> KnownFacts:
     """Return what is known of a matrix. Raises UsageError for one without a kept catalogue."""
     if workspace.kept_catalogue is None:
-        hint = f"compat matrix discover {workspace.name} --write keeps one"
-        raise UsageError.of(f"matrix {workspace.name!r} has no kept catalogue", hint=hint)
+        hint = f"compat matrix discover {workspace.name} --write stores one"
+        raise UsageError.of(f"matrix {workspace.name!r} has no stored catalogue", hint=hint)
     known = workspace.snapshot
     files = files_of_known(known, workspace.lock_digests, workspace.lock_text, workspace.records)
     return KnownFacts(
@@ -236,7 +231,7 @@ def works(answer: Diagnosis) -> bool:
 def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
     packages, has_message = asked.packages, asked.message is not None
     if not has_message and packages.is_whole and (beside := environment_beside()):
-        note(f"looked at its own environment; --python {beside} looks at the active one")
+        note(f"read its own environment; --python {beside} reads the active one")
     if packages.unread_count:
         lines = count(packages.unread_count, "line")
         note(f"warning: {lines} not understood, such as {packages.unread[0][:80]!r}")
@@ -246,12 +241,9 @@ def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
         if faults_told:
             say(f"broken: {faults_told[0].packages[0]}")
         elif has_message:
-            say("unknown: no problem of versions was recognised in this message")
+            say("unknown: no version problem recognised in this message")
         else:
-            say(
-                f"unproven: {read} read, nothing is known against them, and no matrix here"
-                " covers them"
-            )
+            say(f"unproven: {read} read, no known problems, and no matrix here covers them")
         for finding in faults_told[:_PROBLEMS]:
             place = f" (line {finding.lines[0]})" if any(finding.lines) and has_message else ""
             say(f"  {finding.sentence}{place}")
@@ -339,7 +331,7 @@ def _print_change(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> Non
     if neighbour.entry == answer.proof:
         return
     if answer.pins:
-        say("  Smallest change, by what is known; the result was not run:")
+        say("  Smallest known fix (untested):")
         say(f"    {_pip(asked, answer.pins)}")
     has_list, is_other = bool(asked.packages.versions), neighbour.is_other_python
     differ = neighbour.differences if has_list else ()

@@ -62,37 +62,35 @@ from compat.workspace import Workspace
 
 def floor_command(
     matrix: str = argument(
-        "A folder of matrices/; without --axis a project: its folder, or git+https://...",
+        "With --axis a matrix, else a project: folder or git+https://...",
         metavar="[MATRIX]",
     ),
-    axis: str = option("The axis of the matrix to search.", metavar="AXIS"),
+    axis: str = option("Axis of the matrix to search.", metavar="AXIS"),
     at: list[str] | None = AT,
-    highest: bool = option("The highest instead of the lowest."),
-    need: list[str] | None = option("What must work; else everything.", metavar="CAPABILITY"),
-    recipe: str = option("fresh, dated or relaxed: how cells are locked.", default="relaxed"),
-    isolation: str = ISOLATION_LEVEL,
-    python: str = option("Of a project: the Python; else the oldest here.", metavar="X.Y"),
-    k: str = option("Of a project: only these tests.", metavar="EXPRESSION"),
-    m: str = option("Of a project: only tests with these markers.", metavar="MARKERS"),
-    budget: str = option("Of a project: stop after so much time.", metavar="10m"),
-    check: bool = option("Of a project: end with 1 if a declared minimum is false."),
-    fix: bool = option("Of a project: write the true minimums into its files."),
-    constraints: Path | None = option(
-        "Of a project: write the proven versions here.", metavar="FILE"
+    highest: bool = option("Find the highest version instead."),
+    need: list[str] | None = option(
+        "Required capability (default: all); repeatable.", metavar="CAPABILITY"
     ),
-    write: bool = option("Of a project: write a matrix, too."),
+    recipe: str = option("How to lock cells: fresh, dated or relaxed.", default="relaxed"),
+    isolation: str = ISOLATION_LEVEL,
+    python: str = option("Python series (default: oldest installed).", metavar="X.Y"),
+    k: str = option("Run only these tests.", metavar="EXPRESSION"),
+    m: str = option("Run only tests with these markers.", metavar="MARKERS"),
+    budget: str = option("Stop after this time.", metavar="10m"),
+    check: bool = option("Exit 1 if a declared minimum is false."),
+    fix: bool = option("Write the true minimums to the project's files."),
+    constraints: Path | None = option("Write the tested versions to this file.", metavar="FILE"),
+    write: bool = option("Also write a matrix."),
 ) -> None:
     """Find the lowest versions that work.
 
-    Without --axis: run the tests of the project here with the lowest version that it declares of
-    each direct dependency, and search for the true one where they fail. Needs no matrix and keeps
-    nothing. Releases without a wheel are built. Ends with 0; with --check with 1 when a declared
-    minimum is false; with 3 when the tests say nothing, or without --check when a minimum stays
-    open.
+    Without --axis: tests the project's declared minimums and searches for the true ones. Needs no
+    matrix, stores nothing, builds releases without wheels. Exits 3 if the tests give no result or,
+    without --check, a minimum stays open; with --check, 1 if a minimum is false. --python, -k, -m,
+    --budget, --check, --fix, --constraints and --write are only for this.
 
-    With --axis: search an axis of a matrix. Results that are recorded are not run again; each run
-    is recorded. Ends with 0 when the boundary is found, with 1 when nothing works, with 3 when it
-    stays open.
+    With --axis: searches an axis of a matrix, reuses and stores records. Exits 1 if nothing works,
+    3 if the boundary stays open.
 
     Examples: compat floor; compat floor . --check --budget 10m; compat floor . --fix; compat floor
     tff --axis tf --at tff=0.33.0 --at python=3.9
@@ -113,7 +111,7 @@ def floor_command(
             init_command("", Path(source), True)
         raise Exit(code)
     if python or k or m or budget or check or fix or constraints or write:
-        raise UsageError.of("these options are of a project, which has no --axis", path="--axis")
+        raise UsageError.of("these options need a project, without --axis", path="--axis")
     if recipe not in RECIPES:
         message = f"{recipe!r} is not one of {', '.join(RECIPES)}"
         raise UsageError.of(message, path="--recipe")
@@ -288,7 +286,7 @@ def _trial(
             if trouble.modules:
                 break  # no other Python brings them
         raise CompatError.of(
-            f"the tests of {package} say nothing about its minimums {why}",
+            f"the tests of {package} give no result {why}",
             hint=f"compat init {package} writes a matrix, whose suite you can declare",
         )
 
@@ -341,7 +339,7 @@ def _built(
 
     checkout = built(fitting[-1])
     if not checkout.folder:
-        raise UsageError.of("is no folder of a project, whose tests could run", path=source)
+        raise UsageError.of("is not a project folder", path=source)
     wheel = checkout.wheels[0]
     admitted = wheel.published.requires_python
     fitting = [v for v in fitting if admits(admitted, patch_of(v))] or fitting[-1:]
@@ -370,7 +368,7 @@ def _mended(
             note(f"the tests import {listed(trouble.modules)}; all extras of the project are added")
     ignored = [f"--ignore-glob=/*/{f}" for f in trouble.files if not f.endswith("conftest.py")]
     if brought == suite and ignored and not set(ignored) & set(suite.arguments):
-        why = [f"nothing known brings {module}" for module in trouble.modules]
+        why = [f"no known package provides {module}" for module in trouble.modules]
         note(f"{listed(why) or trouble.because}: {listed(ignored)}")
         brought = msgspec.structs.replace(suite, arguments=(*suite.arguments, *ignored))
     suite = brought
@@ -381,13 +379,13 @@ def _mended(
     plugins = {name for plugin in trouble.plugins for name in (plugin, f"pytest-{plugin}")}
     refused = [r for r in suite.requirements if canonicalize_name(Requirement(r).name) in plugins]
     if refused:
-        note(f"left out, as this pytest refuses it: {listed(refused)}")
+        note(f"left out because this pytest rejects it: {listed(refused)}")
     remaining = tuple(r for r in suite.requirements if r not in refused)
     if trouble.is_refused:
         remaining = draft.imported_alone(suite.requirements, texts)
         if remaining != suite.requirements:
             gone = sorted({*suite.requirements} - {*remaining})
-            note(f"left out, as no test imports it: {listed(gone)}")
+            note(f"left out because no test imports it: {listed(gone)}")
     return msgspec.structs.replace(
         suite,
         requirements=remaining,
@@ -415,7 +413,7 @@ def _workspace(
 def _print_minimums(
     checkout: BuiltCheckout, answered: floor.Minimums, python: str, suite: draft.SuiteDraft
 ) -> None:
-    tests = f"{count(answered.passing, 'test')} of its own"
+    tests = f"{count(answered.passing, 'passing test')}"
     say(f"{checkout.wheels[0].name} {checkout.words} on Python {python}: {tests}")
     width = max((len(minimum.declared) for minimum in answered.minimums), default=0)
     for known in answered.minimums:
@@ -430,7 +428,7 @@ def _print_minimums(
         }.get(known.state, known.because)
         say(f"  {known.declared:<{width}}  {words}")
     if not answered.minimums:
-        say("  it requires nothing")
+        say("  it has no requirements")
     states = [minimum.state for minimum in answered.minimums]
     titles = {"works": "true", "false": "false", "untested": "not testable here", "open": "open"}
     counted = [f"{states.count(state)} {word}" for state, word in titles.items() if state in states]
@@ -464,26 +462,26 @@ def print_answer(answer: floor.FloorAnswer, question: floor.FloorQuestion) -> No
     is_lowest = question.end == "lowest"
     beyond, above = ("below", "above") if is_lowest else ("above", "below")
     if boundary.works is None:
-        say(f"no version of {question.axis} works in the cells that could be tried")
+        say(f"no version of {question.axis} works in the cells that could be tested")
     else:
-        sure = "" if boundary.is_decided else " so far, and it is not certain yet"
+        sure = "" if boundary.is_decided else " so far (not certain yet)"
         lowest = f"{question.axis} {version(boundary.works)} is the {question.end} that works"
         say(f"{lowest}{sure}")
     if boundary.fails is not None:
-        say(f"  {version(boundary.fails)} does not: {why(boundary.fails)}")
+        say(f"  {version(boundary.fails)} fails: {why(boundary.fails)}")
     elif boundary.works is not None:
-        say(f"  no version {beyond} it could be tried")
+        say(f"  no version {beyond} it could be tested")
     for first, last, ends in ranges(boundary.exceptions):
         # Each did the same in every run, so it is a hole and not chance.
         is_hole = boundary.works is not None and first > boundary.works
         what = (f"{above} it fail" if is_hole else f"{beyond} it work") + "s" * (last == first)
         say(f"  {ends} {what} each time: {why(first)}")
     for position in boundary.flaky:
-        say(f"  {version(position)} works and fails by turns: {why(position)}")
+        say(f"  {version(position)} is flaky: {why(position)}")
     for first, _, ends in ranges(boundary.untestable):
         say(f"  {ends} could not be installed: {why(first)}")
     for position in boundary.unanswered:
-        say(f"  {version(position)} has no answer: {why(position)}")
+        say(f"  {version(position)} has no result: {why(position)}")
     earlier = count(boundary.runs - answer.cells_run, "earlier result")
     runs = count(answer.cells_run, "run")
     note(f"{boundary.confidence:.1%} certain, from {runs} and {earlier}")

@@ -11,15 +11,12 @@ from compat.results.coverage import cell_count
 
 def health_command(
     matrix: str = MATRIX_NAME,
-    days: int = option("How long a stale verdict may wait for its run.", min=0, default=14),
+    days: int = option("Days a verdict may stay stale.", min=0, default=14),
 ) -> None:
     """Report how fresh the results are.
 
-    Exit code 1 when one is overdue, a record is damaged, or none is there.
-
-    Each planned cell is counted once: ruled out before any run, tested, run without an answer, or
-    never run. A verdict is overdue when it has been stale by its age for more than so many days:
-    nobody runs what is due.
+    Exits 1 if a result is overdue, a record is damaged, or there are none. Counts each planned cell
+    once. A verdict is overdue after --days of being stale by age.
 
     Examples: compat ci health tff; compat ci health tff --days 3
     """

@@ -36,21 +36,17 @@ from compat.workspace import Workspace
 
 
 def init_command(
-    package: str = argument(
-        "A package of the index; else that of pyproject.toml.", metavar="[PACKAGE]"
-    ),
-    root: Path | None = option("The repository, or an empty folder; else the current one."),
-    run: bool = option("Run the project's own tests once.", "--run/--no-run", default=True),
+    package: str = argument("Package name (default: from pyproject.toml).", metavar="[PACKAGE]"),
+    root: Path | None = option("Repository or empty folder (default: current)."),
+    run: bool = option("Run the project's own tests.", "--run/--no-run", default=True),
 ) -> None:
     """Write a first matrix for a library.
 
-    In a repository, what its pyproject.toml declares counts; elsewhere, the newest release on the
-    index. Of the dependencies those become axes that are most likely to break the library: with an
-    upper bound, several major versions, or compiled files. Nothing that is there is overwritten.
-    The project's own tests are run once, in the newest smoke cell: known requirements that they
-    lack are added, and what else they need is said.
-
-    Ends with 0 when the matrix was written; 2 when there is one already, or no such package.
+    Reads pyproject.toml in a repository, else the newest release on the index. Axes are the
+    dependencies most likely to break the library: those with an upper bound, several major versions
+    or compiled files. Existing files are not overwritten. Runs the project's own tests in the
+    newest smoke cell, adds known missing requirements and lists the others. Exits 2 if a matrix
+    exists or the package does not.
 
     Examples: compat init; compat init attrs; compat init attrs --root /tmp/attrs-matrix
     """
@@ -60,13 +56,13 @@ def init_command(
     checkout = project_in(folder)
     package = package or checkout.name
     if not package:
-        message = f"name a package: there is no {PYPROJECT} with a project's name here"
-        raise UsageError.of(message, hint="such as compat init attrs")
+        message = f"no package given, and no {PYPROJECT} with a project name here"
+        raise UsageError.of(message, hint="for example compat init attrs")
     own = checkout if canonicalize_name(checkout.name) == canonicalize_name(package) else None
     matrix = folder / "matrices" / axis_name(package)
     if matrix.exists():
-        message = "is there already, and nothing of it was changed"
-        hint = f"compat check {matrix.name} looks at it"
+        message = "already exists and was not changed"
+        hint = f"compat check {matrix.name} checks it"
         raise UsageError.of(message, path=f"matrices/{matrix.name}", hint=hint)
     with_index = index_settings()
     source = PyPISource(with_index, cache_folder())
@@ -79,7 +75,7 @@ def init_command(
     else:
         why = "there are no tests of the project here"
         if own is None and (folder / "tests").is_dir():
-            why = f"no {PYPROJECT} with the project's name says whose tests those in tests are"
+            why = f"no {PYPROJECT} names the project of the tests in tests"
         suite = import_suite(module, package, f"Suite: an import test, as {why}")
     series = frozenset(s.version for s in PYTHONS if interpreter(s.version) is not None)
     request = DraftRequest(platform=machine_platform(), here=series, day=today())
@@ -243,7 +239,7 @@ def _print(draft: Draft) -> None:
     say(*(f"wrote {path}" for path in paths))
     say(*(f"{reason}." for reason in draft.reasons), indent=2)
     if draft.left_out:
-        say("  No axis of its own:")
+        say("  Without an axis:")
     say(*draft.left_out, indent=4)
     say(f"  {count(draft.cells, 'cell')} can be installed as published.")
     if not draft.cells:

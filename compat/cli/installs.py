@@ -64,8 +64,8 @@ def ask_plain(workspace: Workspace, resolver: Locker, jobs: int, most: int, as_j
     cells = cells[::-1]
     cells.sort(key=lambda cell: str(before[cell.id].on) if cell.id in before else "")
     if not cells:
-        because = "no release admits a Python and coordinates of it"
-        message = f"matrix {workspace.name!r} has no plain install to ask about: {because}"
+        because = "no release admits its Pythons and versions"
+        message = f"matrix {workspace.name!r} has no plain install: {because}"
         raise NothingToDo.of(message)
     answers: list[PlainAnswer] = []
 
@@ -112,12 +112,12 @@ def ask_platforms(
         meant = [install for install in meant[::-1] if split_platform(install.cell)[0] in wanted]
         for cell in sorted(wanted - {split_platform(install.cell)[0] for install in meant}):
             parse_cell(cell, matrix)
-            message = f"metadata leaves nothing open about {cell} on {listed(platforms)}"
-            raise UsageError.of(message, hint=f"{hint} says what is known")
+            message = f"metadata already answers {cell} on {listed(platforms)}"
+            raise UsageError.of(message, hint=f"{hint} shows it")
     elif not meant:
         titles = listed([platform_title(name) for name in platforms])
         answered = f"metadata answers all {count(len(every), 'plain install')} on {titles}"
-        raise NothingToDo.of(f"{answered}, so no resolver is asked", hint=f"{hint} shows them")
+        raise NothingToDo.of(f"{answered}, so nothing is resolved", hint=f"{hint} shows them")
     else:
         meant.sort(key=lambda install: str(install.on or ""))
     catalogue = workspace.kept_or_asked
@@ -168,7 +168,7 @@ def _ended(answers: Sequence[Any], errors: list[CompatError], other: bool, as_js
         envelope({"answers": answers}, [fault for error in errors for fault in error.faults])
     else:
         without = f", {len(errors):,} without an answer" if errors else ""
-        note(f"{count(len(answers) + len(errors), 'plain install')} asked{without}")
+        note(f"{count(len(answers) + len(errors), 'plain install')} resolved{without}")
     return max((error.exit_code for error in errors), default=1 if other else 0)
 
 
@@ -219,7 +219,7 @@ def platforms_named(workspace: Workspace, text: str) -> tuple[PlatformName, ...]
         raise NothingToDo.of(f"matrix {workspace.name!r} declares no other platform", hint=hint)
     named = declared if text == ALL else tuple(name for name in declared if name == text)
     if not named and text == own_name(workspace.matrix.platform):
-        hint = "the same command without --platform is about it"
+        hint = "use the same command without --platform"
         message = f"{text!r} is the matrix's own platform, where its cells run"
         raise UsageError.of(message, path="--platform", hint=hint)
     if not named:
@@ -256,7 +256,7 @@ def show_platform_cell(workspace: Workspace, cell: str) -> None:
     known = {install.cell: install for install in installs_on(workspace, (platform,))}
     if cell not in known:
         hint = f"compat show {workspace.name} --platform {platform} shows all"
-        raise UsageError.of(f"nothing is asked about cell {cell!r}", hint=hint)
+        raise UsageError.of(f"no plain install for cell {cell!r}", hint=hint)
     path = workspace.platforms.lock_path(platform, own)
     has_lock = known[cell].state == "resolves" and path.exists()
     lines = [f"lock: {_below_root(workspace, path)}"] if has_lock else []
@@ -296,8 +296,8 @@ def plan_platforms(
     )
     name = workspace.name
     note(
-        f"Next: compat show {name} --platform {platforms[0]} says why; compat matrix lock {name}"
-        f" --platform {platforms[0]} asks a resolver what metadata leaves open."
+        f"Next: compat show {name} --platform {platforms[0]} shows why; compat matrix lock {name}"
+        f" --platform {platforms[0]} resolves what metadata leaves open."
     )
 
 
@@ -375,10 +375,10 @@ def _print_jobs(
         locked = [i for i in installs if i.platform == name and i.state == "resolves"]
         runner, title = PLATFORMS[name].runner, platform_title(name)
         if not runner:
-            note(f"no runner of GitHub's is known for {title}")
+            note(f"GitHub has no known runner for {title}")
             continue
         if not locked:
-            note(f"no cell of {title} has a lock, so no runner is asked for")
+            note(f"no cell of {title} has a lock, so no runner is needed")
         for python in sorted({Version(install.python) for install in locked}):
             of_python = (install for install in locked if Version(install.python) == python)
             newest = sorted(of_python, key=lambda install: Version(install.release))[-MOST_TRIED:]

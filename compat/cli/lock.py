@@ -28,7 +28,7 @@ from compat.value import Value
 from compat.workspace import Workspace
 
 _LOCKED = ("locked", "relocked", "current")
-_SAID = {"plan-fail": "infeasible", "lock-fail": "refused", "not-locked": "not locked"}
+_SAID = {"plan-fail": "infeasible", "lock-fail": "unresolved", "not-locked": "not locked"}
 
 
 class LockLine(Value, frozen=True, kw_only=True):
@@ -50,26 +50,24 @@ class LockLine(Value, frozen=True, kw_only=True):
 def lock_command(
     matrix: str = MATRIX_NAME,
     words: list[str] | None = CELL_NAMES,
-    check: bool = option("Write nothing; say what would drift, and why."),
-    plain: bool = option("Ask what a plain install of each release comes to today."),
+    check: bool = option("Report drift without writing."),
+    plain: bool = option("Resolve a plain install of each release."),
     most: int = option(
-        "With --plain or --platform: the most to ask; new ones first, then the oldest.",
+        "With --plain or --platform: limit; new cells first, then oldest.",
         min=1,
         default=MOST_QUESTIONS,
     ),
     platform: str = OTHER_PLATFORM,
     locker: LockerName = option("Resolver.", default="uv"),
-    jobs: int = option("Cells to lock at once.", "-j", min=1, max=64, default=1),
+    jobs: int = option("Number of cells to lock at once.", "-j", min=1, max=64, default=1),
 ) -> None:
     """Write the hash-pinned lock of each cell.
 
-    Without cells: every cell that has a lock. What is printed has the order of the cells, whatever
-    --jobs is. With --plain: the fresh cell of each release on each Python that it admits; the
-    answers, refusals too, are kept in plain.json with their day. With --platform: what metadata
-    leaves open there, kept in platforms/.
+    Without cells: every cell that has a lock. --plain: each release's fresh cell on each Python;
+    stored in plain.json. --platform: what metadata leaves open; stored in platforms/.
 
-    Ends with 0 when all are locked; 1 when some are refused, infeasible or would drift, or there is
-    no cell to lock; 2 when the suite's own requirements are in conflict; 3 when some got no answer.
+    Exits 1 if some do not resolve, are infeasible or drift, or no cell matched; 2 if the suite's
+    requirements conflict; 3 if some got no answer.
 
     Examples: compat matrix lock tff py3.11-tf2.14-tff0.87.0+relaxed; compat matrix lock tff
     --check; compat matrix lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4; compat matrix lock tff
@@ -78,13 +76,13 @@ def lock_command(
     workspace = workspace_of(matrix)
     if platform:
         if plain or check:
-            raise UsageError.of("--platform asks what metadata leaves open: no --plain, no --check")
+            raise UsageError.of("--platform excludes --plain and --check")
         resolver, named = wheels_locker(workspace, locker), platforms_named(workspace, platform)
         as_json = given.as_json
         raise Exit(ask_platforms(workspace, named, words or (), resolver, jobs, most, as_json))
     if plain:
         if words or check:
-            raise UsageError.of("--plain asks about every release: no cells, no --check")
+            raise UsageError.of("--plain covers every release: no cells, no --check")
         raise Exit(ask_plain(workspace, locker_of(workspace, locker), jobs, most, given.as_json))
     facts, resolver = workspace.feasibility, locker_of(workspace, locker)
     cells = runnable_cells(facts, words) if words else ()
@@ -93,7 +91,7 @@ def lock_command(
         names = [cell_id for cell_id, _ in workspace.lock_paths()]
         for name in names:
             if name not in planned:
-                note(f"warning: {name} has a lock and is not in the plan: passed over")
+                note(f"warning: {name} has a lock but is not in the plan: skipped")
         cells = tuple(planned[name] for name in names if name in planned)
     if not cells:
         name = workspace.name
@@ -180,7 +178,7 @@ def _settled(workspace: Workspace, cell: Cell, result: LockResult, check: bool) 
 def _print(line: LockLine) -> None:
     tail = f": {line.because}" if line.because else f" ({count(line.pins, 'pin')})"
     say(f"{line.id}  {line.outcome}{tail}")
-    published = "kept as published, though a rule would relax it"
+    published = "as published, although a rule would relax it"
     named = {"built from source": line.builds, published: line.kept}
     below = [] if line.facts is None else ["; ".join(line.facts.words)]
     below += (f"relaxed: {sentence}" for sentence in line.relaxed)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from compat.run.job import Bench, Job
     from compat.run.scratch import Scratch
 
-_OTHER_CACHE = "COMPAT_CACHE_DIR=FOLDER names a folder that can be written"
+_OTHER_CACHE = "set COMPAT_CACHE_DIR to a writable folder"
 # What a worker process needs: its folders, its locale, the package index and Dask's own settings.
 # uv's settings for publishing and its tokens are not among them.
 _OF_WORKERS = re.compile(
@@ -105,7 +105,7 @@ def cache_folder() -> Path:
     try:
         return platformdirs.user_cache_path("compat-matrix", appauthor=False)
     except RuntimeError as error:
-        message = "this user has no home folder, in which compat would keep its cache"
+        message = "this user has no home folder for the cache"
         raise UsageError.of(message, hint=_OTHER_CACHE) from error
 
 
@@ -127,10 +127,10 @@ def sandbox_folder(level: Isolation = "L3") -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
         raise UsageError.of(
-            f"the cache folder cannot be made: {reason(fault)}", hint=_OTHER_CACHE
+            f"the cache folder cannot be created: {reason(fault)}", hint=_OTHER_CACHE
         ) from fault
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError.of("the cache folder cannot be written", hint=_OTHER_CACHE)
+        raise UsageError.of("the cache folder is not writable", hint=_OTHER_CACHE)
     return folder
 
 

@@ -52,18 +52,13 @@ def faults_of_suite(workspace: Workspace) -> tuple[Fault, ...]:
 
 
 LockerName = Literal["uv", "pip-tools"]
-MATRIX_NAME = argument(
-    "A folder of matrices/, for example tff; its title or package will do.", metavar="MATRIX"
-)
+MATRIX_NAME = argument("A matrix: folder name, title or package.", metavar="MATRIX")
 CELL_NAMES = argument("Cell ids or globs.", metavar="[CELL]...")
-ISOLATION_LEVEL = option("L3, L2, L1 or L0; else the highest allowed.")
-KEEP_RECORDS = option("Keep a checkout's locks and records, under its commit.")
-POLICY_DAY = option("Another day than this one, such as 2027-04-01.", "--today", metavar="DATE")
-OTHER_PLATFORM = option(
-    "Another platform that the matrix declares, such as macos-arm64; or all of them.",
-    metavar="PLATFORM",
-)
-AT = option("A version to keep; one for each axis.", metavar="AXIS=VERSION")
+ISOLATION_LEVEL = option("L3, L2, L1 or L0 (default: highest available).")
+KEEP_RECORDS = option("Store the checkout's locks and records by commit.")
+POLICY_DAY = option("Evaluate as of this day, such as 2027-04-01.", "--today", metavar="DATE")
+OTHER_PLATFORM = option("Declared platform, such as macos-arm64, or all.", metavar="PLATFORM")
+AT = option("Fix the version of another axis; repeatable.", metavar="AXIS=VERSION")
 
 
 def needs_extra(extra: str, module: str) -> None:

@@ -47,33 +47,30 @@ _TIERS: dict[Tier, list[str]] = {"full": [], "smoke": ["--tier", "smoke"]}
 def plan_command(
     matrix: str = MATRIX_NAME,
     words: list[str] | None = CELL_NAMES,
-    explained: str = option("The arithmetic of one cell.", "--explain", metavar="CELL"),
+    explained: str = option("Explain one cell step by step.", "--explain", metavar="CELL"),
     here: bool = option("Also count the interpreters that this machine lacks."),
-    budget: str = option("What to run now, in so much time.", metavar="90m"),
+    budget: str = option("List the cells to run in this time.", metavar="90m"),
     shards: int = option("Number of shards.", min=1, max=MOST_SHARDS, default=1),
     pythons: str = option(
-        "Python series that the runners have; 'here': that this machine has.", metavar="SERIES"
+        "Python series available on the runners; 'here': on this machine.", metavar="SERIES"
     ),
-    proposed: bool = option("With --budget: only cells that proposals wait for."),
-    write: bool = option("With --budget: fetch releases first, and lock what runs."),
+    proposed: bool = option("With --budget: only cells that block a proposal."),
+    write: bool = option("With --budget: fetch releases and lock the cells."),
     shown: Shown = option(
-        "What --budget prints: shell is one command a shard.", "--print", default="table"
+        "Output of --budget; shell: one command per shard.", "--print", default="table"
     ),
     platform: str = OTHER_PLATFORM,
 ) -> None:
     """List which cells are installable, and why the others are not.
 
-    With --budget, print what `compat run --budget` would run first, packed into shards for several
-    machines: cells that proposals wait for, then what is due, then the core of cells that never
-    ran. With cells, only those. A budget is the time of each shard. With --write releases are
-    fetched first, what runs is locked, and plain installs are resolved again, here and on other
-    platforms, 40 of each; the files are kept beside the matrix.
+    --budget lists what `compat run --budget` would run first, packed into shards: cells that block
+    proposals, due cells, then the core of cells that never ran. With cells, only those. The budget
+    is per shard. --write also fetches releases, locks the cells and resolves 40 plain installs here
+    and 40 on other platforms.
 
-    With --platform, list plain installs on platforms where nothing runs; with --print github, the
-    runners that could try those that have a lock.
-
-    Ends with 0, also when nothing is due; 1 when the matrix has no cells, or no due one fits the
-    budget.
+    --platform lists plain installs on platforms where nothing runs; --print github lists the
+    runners for those that have a lock. Exits 1 if the matrix has no cells or no due cell fits the
+    budget; 0 also if nothing is due.
 
     Examples: compat plan tff; compat plan tff --explain py3.8-tf2.10-tff0.36.0; compat plan tff
     --budget 90m --shards 20; compat plan tff --budget 8h --shards 50 --print shell; compat plan tff
@@ -89,7 +86,7 @@ def plan_command(
         if shown not in ("table", "github"):
             raise UsageError.of(f"--print {shown} needs --budget", hint="such as --budget 90m")
         if shown == "github" and not workspace.matrix.platforms:
-            note(f"matrix {workspace.name!r} declares no other platform, so no runner is asked")
+            note(f"matrix {workspace.name!r} declares no other platform, so no runner is needed")
             print('{"include":[]}')
             return
         plan_platforms(workspace, platforms_named(workspace, platform), shown == "github")
@@ -231,13 +228,13 @@ def _print_plan(workspace: Workspace, plan: Plan) -> None:
         known, audit = coverage(workspace.snapshot), kept_audit(workspace.folder)
         say(f"Answered: {known.words}")
         if known.waiting:
-            say(f"Can be locked, and wait for a run: {known.waiting}")
+            say(f"Lockable, not run yet: {known.waiting}")
         if audit is not None:
-            say(f"Audit of what is inferred: {audit.sentence}")
+            say(f"Audit of inferred answers: {audit.sentence}")
     name = workspace.name
     note(
-        f"Next: compat plan {name} --explain CELL for the arithmetic of one; compat matrix lock"
-        f" {name} CELL for exact pins."
+        f"Next: compat plan {name} --explain CELL explains one; compat matrix lock"
+        f" {name} CELL writes exact pins."
     )
 
 

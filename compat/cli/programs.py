@@ -18,7 +18,7 @@ from compat.site.answers import Answers
 from compat.site.paths import ADVISORIES
 from compat.site.serve import AdvisoryService
 
-SITE = argument("A published folder, or the address of a site; default: public.", metavar="[SITE]")
+SITE = argument("Folder or URL of a published site (default: public).", metavar="[SITE]")
 
 
 class _Site:
@@ -49,8 +49,8 @@ class _Site:
 def mcp_command(site: str = SITE) -> None:
     """Answer programs over MCP, from a published site.
 
-    Four tools, over stdin and stdout: what works, why not, how to install it, and where an API
-    begins and ends. Each answer names its record and its day.
+    Four tools over stdin and stdout: what works, why not, how to install it, and where an API
+    begins and ends. Each answer has its record and day.
 
     Examples: compat mcp public; compat mcp https://example.org/compat/
     """
@@ -92,13 +92,11 @@ def mcp_command(site: str = SITE) -> None:
     server.run("stdio")
 
 
-def advisories_command(
-    site: str = SITE, port: int = option("The port on the loopback.", default=8001)
-) -> None:
+def advisories_command(site: str = SITE, port: int = option("Local port.", default=8001)) -> None:
     """Serve the advisories of a site to `uv audit` and `pip-audit`.
 
-    They ask by POST, which a static site does not answer. A conflict is reported where all its
-    packages are in one audit. The address names the Python, as audits do not say theirs.
+    Audits use POST, which a static site does not support. A conflict is reported if all its
+    packages are in one audit. The URL contains the Python version, as audits do not send theirs.
 
     Examples: compat site advisories public; uv audit --no-cache --service-url
     http://127.0.0.1:8001/3.11/; pip-audit -s osv --osv-url http://127.0.0.1:8001/3.11/v1/query
@@ -111,7 +109,7 @@ def advisories_command(
     try:
         service = AdvisoryService(documents, port)
     except OSError as cause:
-        raise UsageError.of(f"port {port} is taken", hint="--port takes another one") from cause
+        raise UsageError.of(f"port {port} is taken", hint="--port sets another one") from cause
     with service:
         say(f"{service.url}3.11/ serves {len(documents)} advisories for Python 3.11")
         note("Ctrl+C ends it")

@@ -66,33 +66,28 @@ def propose_command(
     day: str = POLICY_DAY,
     cells: bool = option("Print only the cells that must run first."),
     write: bool = option("Apply open proposals."),
-    check: bool = option("End with 1 when a move is open."),
-    target: list[Path] | None = option(
-        "A file of the library to move along, or its folder: every file that states a floor."
-    ),
+    check: bool = option("Exit 1 if a move is open."),
+    target: list[Path] | None = option("File or folder whose floors to update, too."),
     open_: bool = option("Open, update or close pull request and issue."),
-    dry_run: bool = option("With --open: only show what would be sent."),
-    repository: str = option("owner/name; else GITHUB_REPOSITORY."),
-    base: str = option("The branch to change; else GITHUB_REF_NAME, else main."),
-    site: str = option("Where the site is, to link each cell to its page."),
+    dry_run: bool = option("With --open: print requests, send nothing."),
+    repository: str = option("owner/name (default: GITHUB_REPOSITORY)."),
+    base: str = option("Target branch (default: GITHUB_REF_NAME, then main)."),
+    site: str = option("Base URL of the site, for links to cells."),
 ) -> None:
     """Propose moves of the supported minimums, with their evidence.
 
-    A day in the past tells what a maintainer would have been told then. Ends with 0, with --check
-    with 1 when a move is open. --open takes its token from GITHUB_TOKEN; without one it ends with
-    4.
+    With --today in the past: the proposals of that day. --check exits 1 if a move is open. --open
+    needs GITHUB_TOKEN, else exits 4. --target takes pyproject.toml, setup.cfg, setup.py, tox.ini,
+    noxfile.py, README, CI YAML or requirements files; a folder means all but the last.
 
     Examples: compat propose tff; compat propose tff --today 2022-09-22; compat propose tff --write
     --target .; compat propose tff --open --dry-run
-
-    A --target is a pyproject.toml, setup.cfg, setup.py, tox.ini, noxfile.py, README, a CI's YAML or
-    a requirements file. Of a folder all of these are taken but the last, which is often a lock.
     """
     workspace = workspace_of(matrix)
     when = policy_day(day, workspace)
     if not cells and (write or open_) and when != workspace.day:
         raise UsageError.of(
-            "--today looks at another day; nothing is written or opened for it", hint="leave it out"
+            "--write and --open work only for the current day", hint="leave out --today"
         )
     targets = () if cells else target or ()
     folders = [path for path in targets if path.is_dir()]
@@ -144,8 +139,8 @@ def propose_command(
             note("Next: --write applies the open proposals.")
         elif any(proposal.needs for proposal in moves.proposals):
             note(
-                f"Next: compat propose {snapshot.matrix.name} --cells names the cells to run;"
-                " compat lock and compat run take them."
+                f"Next: compat propose {snapshot.matrix.name} --cells lists the cells to run;"
+                " pass them to compat run."
             )
     for line in moves.left:
         note(f"left alone: {line}")
@@ -172,7 +167,7 @@ def project_files(targets: Sequence[Path]) -> list[Path]:
         below = [path for name in PROJECT_FILES for path in sorted(target.glob(name))]
         if target.is_dir() and not below:
             hint = "pyproject.toml is one, setup.cfg another"
-            raise UsageError.of("holds no file that states a floor", path=str(target), hint=hint)
+            raise UsageError.of("has no file that declares a minimum", path=str(target), hint=hint)
         paths |= dict.fromkeys(below if target.is_dir() else [target])
     return list(paths)
 
@@ -181,7 +176,7 @@ def _print_proposal(proposal: Proposal) -> None:
     move = f"{proposal.kind} {proposal.package} {proposal.current} -> {proposal.proposed}"
     say("", f"  {move}: {'OPEN' if proposal.is_open else 'waits'}  ({proposal.id})")
     say(*(*proposal.grounds, *proposal.arithmetic[-1:]), indent=4)
-    say(*(f"against: {objection.because}" for objection in proposal.objections), indent=4)
+    say(*(f"blocked by: {objection.because}" for objection in proposal.objections), indent=4)
     say(*(f"no longer covered: {affected_words(gone)}" for gone in proposal.lost), indent=4)
     say(*(f"newly covered: {affected_words(more)}" for more in proposal.gained), indent=4)
     for cell in proposal.evidence:

@@ -19,8 +19,8 @@ from compat.site.writer import URLS, Written, verified, weights
 
 PREVIEW_URL = "http://127.0.0.1:8000/"
 NAMES = argument("Default: all, largest first.", metavar="[MATRIX...]")
-OUT = option("The folder that the site is written into.", default=Path("public"))
-PUBLISH_DAY = option("Date to publish as; else SOURCE_DATE_EPOCH, else today.", "--today")
+OUT = option("Output folder.", default=Path("public"))
+PUBLISH_DAY = option("Publication date (default: SOURCE_DATE_EPOCH, then today).", "--today")
 
 
 def publish_command(
@@ -28,12 +28,12 @@ def publish_command(
     out: Path = OUT,
     base_url: str = option("Base URL of the site.", default=PREVIEW_URL),
     day: str = PUBLISH_DAY,
-    repository: str = option("owner/name on GitHub that takes reports; else GITHUB_REPOSITORY."),
-    keep_urls: bool = option("Note all addresses in matrices/urls.json."),
+    repository: str = option("owner/name on GitHub for reports (default: GITHUB_REPOSITORY)."),
+    keep_urls: bool = option("Store all page addresses in matrices/urls.json."),
 ) -> None:
     """Write the site as static files.
 
-    Asks no index. What is as before is left alone.
+    Works offline. Does not rewrite unchanged files.
 
     Examples: compat publish --out public --base-url https://example.org/compat/; compat publish tff
     --out public
@@ -55,7 +55,7 @@ def publish_command(
         "moved": list(written.moved),
         "weights": kinds,
     }
-    answer(document, f"{out}: {changed} written, {written.unchanged} as before, {moved}", ())
+    answer(document, f"{out}: {changed} written, {written.unchanged} unchanged, {moved}", ())
     for kind in kinds:
         size = f"heaviest {kind.size / 1024:.1f} of {kind.most // 1024} KiB gzipped"
         note(f"{kind.kind}: {kind.count}, {size}")
@@ -69,7 +69,7 @@ def publish_command(
 def serve_command(
     matrix: list[str] | None = NAMES,
     out: Path = OUT,
-    port: int = option("The port on the loopback.", default=8000),
+    port: int = option("Local port.", default=8000),
     day: str = PUBLISH_DAY,
 ) -> None:
     """Publish, and serve the site on this machine.
@@ -97,7 +97,7 @@ def serve_command(
     try:
         preview = Preview(out, port)
     except OSError as cause:
-        raise UsageError.of(f"port {port} is taken", hint="--port takes another one") from cause
+        raise UsageError.of(f"port {port} is taken", hint="--port sets another one") from cause
     with preview:
         say(f"{preview.url} shows {out}; Ctrl+C ends it")
         # In the repository the pages are a link, which a walk of the folder above it does not
@@ -146,10 +146,7 @@ def _day(text: str) -> datetime.date:
 def verify_command(folder: Path = argument("A published site, or a copy of it.")) -> None:
     """Check that a published site is complete and unchanged.
 
-    Exit code 1 when not.
-
-    The list, files.json, has every page, badge, feed and document; what is changed, missing or
-    added is named.
+    Exits 1 if not. Reports changed, missing and extra files against files.json.
 
     Examples: compat site check public
     """

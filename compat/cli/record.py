@@ -66,34 +66,28 @@ _MOST_DAYS = 7
 
 def record_command(
     matrix: str = MATRIX_NAME,
-    rejudge: bool = option("Judge the kept evidence again."),
-    source: Path | None = option("Take the sound records below this folder.", "--from"),
-    plan: Path | None = option("What `compat plan --print github` printed."),
-    made_by: str = option(
-        "The run that made the records; else this run of GitHub Actions.", "--run-url"
-    ),
+    rejudge: bool = option("Judge the cached evidence again."),
+    source: Path | None = option("Import valid records from this folder.", "--from"),
+    plan: Path | None = option("Output of `compat plan --print github`."),
+    made_by: str = option("CI run of the records (default: this GitHub Actions run).", "--run-url"),
     level: Isolation | None = option(
-        "Take records of this level alone; with --plan, of L3.", "--isolation"
+        "Import only records of this level (default with --plan: L3).", "--isolation"
     ),
-    locks: Path | None = option("Take the sound locks of this folder."),
-    plain: Path | None = option("Take the sound answers about plain installs of this file."),
-    learnt: Path | None = option("Take the sound clauses and probes of this folder."),
-    platforms: Path | None = option("Take the sound answers about other platforms below this."),
-    withdraw: str = option("Take back the record of this digest.", metavar="DIGEST"),
-    because: str = option("Why it is withdrawn."),
+    locks: Path | None = option("Import valid locks from this folder."),
+    plain: Path | None = option("Import valid plain-install results from this file."),
+    learnt: Path | None = option("Import valid clauses and probes from this folder."),
+    platforms: Path | None = option("Import valid platform results from this folder."),
+    withdraw: str = option("Withdraw the record with this digest.", metavar="DIGEST"),
+    because: str = option("Reason for withdrawing it."),
 ) -> None:
     """Judge cached evidence again, or import records of other machines.
 
-    A record from elsewhere is taken when it is whole, new, of a cell, a lock and the suite as they
-    are here, and as a run of them can leave it; one of a cell. With --plan it was also started
-    since that plan was made, of a cell that the plan gives to the shard in whose folder,
-    records-SHARD, it lies, and ran at L3 or at --isolation; without, it is at most 7 days old.
-    Where no run is named, it names none. A lock is taken when its pins are what this checkout and
-    their metadata ask for; an answer about a plain install, here or on another platform, when it is
-    of the last days and newer than the one here; a clause, or a refusal, when a resolver refuses
-    the same again. The others are named and refused (exit 1).
+    Imports records that are intact, new, and match a cell, lock and suite of this checkout; without
+    --plan at most 7 days old. With --plan: also the planned shard (folder records-SHARD), since the
+    plan, at L3 or --isolation. Imports locks whose pins match their metadata, recent plain-install
+    results, and clauses whose resolution fails again. Rejected items are reported (exit 1).
 
-    A withdrawn record keeps its line, and no question reads it; 12 digits of its digest suffice.
+    A withdrawn record's line stays and is ignored; 12 digits of the digest suffice.
 
     Examples: compat ci record tff --rejudge; compat ci record tff --from handed --plan plan.json;
     compat ci record tff --locks planned/locks; compat ci record tff --plain planned/plain.json;
@@ -102,15 +96,13 @@ def record_command(
     ways = (source, locks, plain, learnt, platforms)
     if sum((rejudge, bool(withdraw), *(way is not None for way in ways))) != 1:
         choices = (
-            "--rejudge judges the kept evidence again, --from FOLDER takes records, --locks FOLDER"
-            " takes locks, --plain FILE takes answers about plain installs, --learnt FOLDER takes"
-            " clauses, --platforms FOLDER takes answers about other platforms, --withdraw DIGEST"
-            " takes a record back"
+            "--rejudge (judge cached evidence again), --from (records), --locks, --plain (plain"
+            " installs), --learnt (clauses), --platforms (other platforms), --withdraw DIGEST"
         )
-        raise UsageError.of(f"{choices}: one of the seven")
+        raise UsageError.of(f"name one of {choices}")
     if withdraw:
         if len(withdraw) < 12 or not because:
-            message = "--withdraw needs 12 digits of a digest at least, and --because TEXT"
+            message = "--withdraw needs at least 12 digits of a digest, and --because TEXT"
             raise UsageError.of(message)
         withdrawn = workspace_of(matrix).store.withdraw(withdraw, because)
         if given.as_json:
@@ -121,8 +113,7 @@ def record_command(
             note(f"no record has a digest that begins with {withdraw}")
         raise Exit(0 if withdrawn else 1)
     if source is None and (plan is not None or made_by or level):
-        about = "whose records they are about"
-        raise UsageError.of(f"--plan, --run-url and --isolation need --from FOLDER, {about}")
+        raise UsageError.of("--plan, --run-url and --isolation need --from FOLDER")
     workspace = workspace_of(matrix)
     if locks is not None:
         raise Exit(_Intake(workspace).locks(locks))
@@ -151,8 +142,8 @@ def convert_command(
 ) -> None:
     """Convert records of earlier releases.
 
-    Records move into a file for each day. A file of the earlier form goes when its content is on
-    the disk in the new one; what cannot be read stays and is named (exit 1).
+    Moves records into one file per day. Deletes an old file after its content is stored; reports
+    unreadable ones (exit 1).
 
     Example: compat ci convert tff
     """
@@ -208,8 +199,7 @@ def _checkout(
     stale = next((row.since for row in rows if not oldest <= row.since <= now()), None)
     if stale is not None:
         raise UsageError.of(
-            f"the plan was made at {stale.isoformat()}, and one of the last {OLDEST.days} days is"
-            " taken"
+            f"the plan of {stale.isoformat()} is not of the last {OLDEST.days} days"
         )
     tiers: dict[str, Tier] = {}
     for row in rows:
@@ -249,7 +239,7 @@ def _handed_texts(folder: Path) -> Iterator[tuple[str, str | Fault]]:
     for number, name in enumerate(sorted(os.listdir(folder))):
         shown = name.encode(errors="backslashreplace").decode()
         if number >= _MOST_FILES:
-            because = f"is one file too many: at most {_MOST_FILES:,} are handed over at once"
+            because = f"is one file too many: at most {_MOST_FILES:,} can be imported at once"
             yield shown, _fault(shown, because)
             return
         yield shown, _text(folder / name, shown)
@@ -296,11 +286,11 @@ class _Intake:
         if given.as_json:
             envelope({**document, "refused": [fault.path for fault in self.faults]}, self.faults)
         else:
-            say(*(f"{name}  kept" for name in named))
+            say(*(f"{name}  imported" for name in named))
         report(self.faults)
         if self._left:
-            note(f"compat: {self._left:,} more were not kept: too many to ask a resolver again")
-        note(f"{tally}, {len(self.faults)} refused")
+            note(f"{self._left:,} more were not imported: too many to resolve again")
+        note(f"{tally}, {len(self.faults)} rejected")
         return 1 if self.faults else 0
 
     def records(
@@ -309,7 +299,7 @@ class _Intake:
         """Take records. `plan` is the file that says which shard was given which cells, `made_by`
         the address of the run, and `level` the one at which it was to run.
         """
-        _refuse_no_folder(folder, "--from takes the folder that holds the records")
+        _refuse_no_folder(folder, "--from needs the folder of the records")
         try:
             shards = None if plan is None else _shards(plan)
             checkout = _checkout(self.workspace, made_by, shards, level)
@@ -324,15 +314,15 @@ class _Intake:
         if unreadable := checkout.suite_ids.unreadable:
             where = "/".join(filter(None, (self.workspace.matrix.suite.path, unreadable)))
             note(
-                f"warning: capabilities were not compared with the suite: {where} makes ids that"
-                " only a run can tell"
+                f"warning: capabilities were not compared with the suite: {where} creates"
+                " ids that only a run can determine"
             )
-        tally = f"{count(len(self.taken), 'record')} kept, {len(self.there)} there already"
+        tally = f"{count(len(self.taken), 'record')} imported, {len(self.there)} already here"
         code = self.end({"kept": self.taken, "known": self.there}, tally, self.taken)
         return code or int(not (self.taken or self.there))
 
     def locks(self, folder: Path) -> int:
-        _refuse_no_folder(folder, "--locks takes the folder that holds the locks")
+        _refuse_no_folder(folder, "--locks needs the folder of the locks")
         workspace, facts = self.workspace, self.workspace.feasibility
         planned = {cell.id: cell for cell in lockable_cells(facts)}
         for name, text in _handed_texts(folder):
@@ -348,7 +338,7 @@ class _Intake:
                 lock = handed_lock(text, name, planned, facts, workspace.source)
                 workspace.keep_lock(cell, lock)
                 self.taken.append(name)
-        tally = f"{count(len(self.taken), 'lock')} kept, {len(self.there)} there already"
+        tally = f"{count(len(self.taken), 'lock')} imported, {len(self.there)} already here"
         return self.end({"kept": self.taken, "current": self.there}, tally, self.taken)
 
     def plain(self, path: Path) -> int:
@@ -364,17 +354,17 @@ class _Intake:
         for answer in self._timely(handed_over, path.name, known, planned, unplanned):
             with self.about(f"{path.name}: {answer.cell}"):
                 if answer.refusal is None and answer.cell not in workspace.lock_digests:
-                    why = "says that packages were found, and its lock is not here"
+                    why = "reports packages, but its lock is not here"
                     raise DeclarationError.of(why)
                 taken += self.checked(answer, workspace.feasibility, planned[answer.cell])
         if taken:
             keep_plain(workspace.folder, taken)
             workspace.refresh()
-        return self.end({"kept": taken}, f"{count(len(taken), 'answer')} kept")
+        return self.end({"kept": taken}, f"{count(len(taken), 'answer')} imported")
 
     def platforms(self, folder: Path) -> int:
         """Take answers about other platforms, each with its lock where packages were found."""
-        _refuse_no_folder(folder, "--platforms takes the folder that holds one for each platform")
+        _refuse_no_folder(folder, "--platforms needs a folder with one for each platform")
         workspace, files_of = self.workspace, self.workspace.platforms
         for name in workspace.matrix.platforms:
             if not (folder / name / ANSWERS).is_file():
@@ -388,7 +378,7 @@ class _Intake:
 
             text = files.read(folder / name / ANSWERS).decode(errors="replace")
             handed_over, known = decode_answers(text, source), files_of.answers(name)
-            unplanned = "is about nothing that metadata leaves open"
+            unplanned = "is already answered by metadata"
             for answer in self._timely(handed_over, source, known, planned, unplanned):
                 with self.about(f"{source}: {answer.cell}"):
                     lock: Lock | None = None
@@ -401,7 +391,7 @@ class _Intake:
                     for own in self.checked(answer, facts, planned[answer.cell]):
                         files_of.keep_answer(name, own, lock)
                         self.taken.append(f"{name}/{answer.cell}")
-        return self.end({"kept": self.taken}, f"{count(len(self.taken), 'answer')} kept")
+        return self.end({"kept": self.taken}, f"{count(len(self.taken), 'answer')} imported")
 
     def _timely(
         self,
@@ -422,9 +412,9 @@ class _Intake:
             if answer.cell not in planned:
                 why = unplanned
             elif not -1 <= (day - answer.on).days <= _MOST_DAYS:
-                why = f"is of {answer.on}, and answers of the last {_MOST_DAYS} days are taken"
+                why = f"is of {answer.on}, not of the last {_MOST_DAYS} days"
             elif before is not None and answer.on < before.on:
-                why = f"is of {answer.on}, and one of {before.on} is kept"
+                why = f"is of {answer.on}, older than the stored one of {before.on}"
             if why:
                 self.faults.append(_fault(f"{source}: {answer.cell}", why))
             else:
@@ -455,7 +445,7 @@ class _Intake:
         if refusal is None or is_spurious(refusal) or refusal.subject in matrix.builds:
             return [_republished(answer)]
         if refusal.cause in ("build", "unsupported"):
-            raise DeclarationError.of("is refused for a build that the matrix does not name")
+            raise DeclarationError.of("failed for a build that the matrix does not name")
         if not self.may_ask():
             return []
         inputs = inputs_of(facts, cell, with_suite=False)
@@ -463,7 +453,7 @@ class _Intake:
         result = lock_cell(self.locker, inputs, package_of, matrix.margin_days)
         own = answer_of(cell.id, result, answer.on, without_places)
         if own.refusal is None:
-            raise DeclarationError.of(f"is {refusal} there, and a resolver finds packages here")
+            raise DeclarationError.of(f"is {refusal} there, but resolves here")
         return [own]
 
 
@@ -517,14 +507,14 @@ class _LearntIntake(_Intake):
             with self.about(f"{PROBES}: {probe.cell}"):
                 self._refuse_strange(probe)
                 if before is not None and probe.on < before.on:
-                    raise DeclarationError.of(f"is of {probe.on}, and a newer one is kept")
+                    raise DeclarationError.of(f"is of {probe.on}, older than the stored one")
                 cell = self._cells[probe.cell]
                 if self._facts.obstacle(cell) is not None:
                     continue  # the plan says more of it
                 if not book.answer(self._demands.of(cell), self._python(cell)):
                     probes += self.checked(probe, self._facts, cell)
                 elif probe.refusal is None:
-                    raise DeclarationError.of("says that packages were found, against a clause")
+                    raise DeclarationError.of("reports packages, but a clause excludes it")
                 else:
                     probes.append(_republished(probe))
         if clauses:
@@ -532,15 +522,14 @@ class _LearntIntake(_Intake):
             keep_clauses(workspace.folder, workspace.matrix, both)
         if probes:
             keep_probes(workspace.folder, probes)
-        tally = f"{count(len(clauses), 'clause')} and {count(len(probes), 'probe')} kept"
+        tally = f"{count(len(clauses), 'clause')} and {count(len(probes), 'probe')} imported"
         return self.end({"clauses": clauses, "probes": probes}, tally)
 
     def _refuse_strange(self, learnt: Clause | PlainAnswer) -> None:
         if learnt.cell not in self._cells:
             raise DeclarationError.of("is not a cell of this matrix")
         if not -1 <= (self.workspace.day - learnt.on).days <= _MOST_DAYS:
-            taken = f"what was learnt in the last {_MOST_DAYS} days is taken"
-            raise DeclarationError.of(f"is of {learnt.on}, and {taken}")
+            raise DeclarationError.of(f"is of {learnt.on}, not of the last {_MOST_DAYS} days")
 
     def _refuse_unfit(self, clause: Clause) -> None:
         workspace, facts = self.workspace, set(clause.facts)
@@ -573,7 +562,7 @@ class _LearntIntake(_Intake):
         for python in clause.pythons:
             refusal = self._learner.ask(self._on[python], frozenset(clause.facts))
             if refusal is None:
-                why = f"is refused there, and not by a resolver here, on Python {python}"
+                why = f"does not resolve there, but resolves here, on Python {python}"
                 raise DeclarationError.of(why)
             subject = without_places(refusal.subject)
             failed = Failed(stage="lock", cause=refusal.cause, subject=subject)

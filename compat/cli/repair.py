@@ -21,7 +21,7 @@ from compat.workspace import Workspace
 def repair_command(
     matrix: str = MATRIX_NAME,
     cell: str = argument("The id of a cell.", metavar="CELL"),
-    without_rules: bool = option("Begin with the published metadata, without our rules."),
+    without_rules: bool = option("Ignore the matrix's rules."),
     verify: bool = option(
         "Install it and run the suite's core.", "--verify/--no-verify", default=True
     ),
@@ -29,11 +29,9 @@ def repair_command(
 ) -> None:
     """Find the smallest change of requirements that makes a cell installable.
 
-    The versions that the cell names stay. Published requirements on other packages give way, as few
-    as the resolver allows, and no version that a record of the matrix shows broken is offered. The
-    result is installed and the suite's core is run.
-
-    Exits 0 if a change is found or none is needed, 1 if there is none or the core fails with it.
+    The cell's versions stay. As few published requirements on other packages change as possible.
+    Never offers a version that a record shows broken. Installs the result and runs the suite's
+    core. Exits 1 if there is no such change or the core fails, else 0.
 
     Example: compat find repair tff py3.11-tf2.14-tff0.87.0 --without-rules
     """
@@ -74,17 +72,17 @@ def repair_command(
         }
         envelope(document)
         raise Exit(1 if repair.lock is None or is_broken else 0)
-    say(*(f"passed over: {text}, as recorded" for text in repair.refuted))
+    say(*(f"skipped: {text}, as recorded" for text in repair.refuted))
     if not repair.refusal:
         say(f"{repair.cell} can be locked as it is")
         raise Exit(1 if repair.lock is None else 0)
     say(f"{repair.cell} cannot be locked as it is: {repair.refusal}")
     if repair.lock is None:
-        say(f"with every requirement on other packages freed: {repair.remains}")
+        say(f"without any requirement on other packages: {repair.remains}")
         raise Exit(1)
     say(*map(change, repair.moved), indent=2)
     if not repair.moved:
-        say("  nothing but the versions that the cell names has to give way")
+        say("  no other requirement has to change")
     if outcome is not None:
         say(f"with these, the suite's core: {outcome}")
     if is_broken:

@@ -101,7 +101,7 @@ class _Answers:
         if entry.evidence == "smoke" and kind in ("works", "partial"):
             passes = "passes" if kind == "works" else "passes a part of"
             score_words = f" ({score.words})" if score.passing < score.asked else ""
-            return f"{passes} the core of the suite, of which alone it was asked,", score_words
+            return f"{passes} the suite's core (only that ran)", score_words
         if kind == "works":
             return "works", f" ({score.words})" if score.passing < score.asked else ""
         if kind == "partial":
@@ -151,7 +151,7 @@ def learnt(workspace: Workspace, outcomes: Mapping[str, str]) -> list[str]:
     if partial:
         summary += f" and {partial} partly {'works' if partial == 1 else 'work'}"
     if any(entry.evidence == "smoke" for entry in working):
-        summary += ", as far as the core of the suite tells"
+        summary += ", as far as the suite's core shows"
     if not working:
         return [f"{summary}."]
     return [f"{summary}. The best of them: {answers.sentence([working[0]])}"]
@@ -162,10 +162,10 @@ def next_step(workspace: Workspace, outcomes: Mapping[str, str]) -> str:
     cells = [entries[0] for entries in answers.places]
     cell = cells[0].cell.id if cells else "CELL"
     if not cells and any(text.partition("+")[2] in LANES for text in outcomes):
-        return f"Next: compat matrix variants {name} holds them against the ordinary cells."
+        return f"Next: compat matrix variants {name} compares them with the regular cells."
     results = f"compat show {name} {cell} shows its test results and how to reproduce them"
     if any(map(answers.works, cells)):
-        return f"Next: compat advise {name} says what to install; {results}."
+        return f"Next: compat advise {name} recommends what to install; {results}."
     return f"Next: {results}."
 
 
@@ -271,7 +271,7 @@ def _cases(verdict: Answer, record: Record) -> Iterator[ReportCase]:
 
 
 JUNIT_FILE = option("Write the results as JUnit XML.", metavar="FILE")
-SUMMARY_FILE = option("Append a summary as Markdown, for $GITHUB_STEP_SUMMARY.", metavar="FILE")
+SUMMARY_FILE = option("Append a Markdown summary, for $GITHUB_STEP_SUMMARY.", metavar="FILE")
 # A job's summary may have 1 MiB; more rows than these nobody reads.
 _MOST_ROWS = 100
 
@@ -384,12 +384,9 @@ def lanes_command(
 ) -> None:
     """Compare variants (lowest, pre-release) with the regular cells.
 
-    A lane asks beside the grid, colours no cell of it and moves no floor: `lowest`, whether the
-    lowest versions that a release declares are true; `prerelease`, what a dependency that is not
-    out yet will break. Asks no index where there is a kept catalogue.
-
-    Ends with 0 when nothing is broken, with 1 when a lane breaks a cell that works otherwise or
-    the matrix declares no lane; then --summary writes nothing.
+    Variants do not change the grid or the floors: lowest tests the declared minimums, prerelease
+    unreleased dependencies. Exits 1 if a variant breaks a cell or the matrix declares none;
+    without a variant --summary writes nothing.
 
     Examples: compat matrix variants tools; compat run tools '*+lowest' '*+prerelease'; compat
     matrix variants tools --json
@@ -398,13 +395,13 @@ def lanes_command(
     lanes = lane_report(workspace.snapshot, workspace.lock)
     if workspace.matrix.has_lanes:
         tried = sum(cell.verdict not in ("unknown", "infeasible") for cell in lanes.cells)
-        says = "what its lanes break" if lanes.alerts else "its lanes break nothing that is known"
+        says = "failures of its variants" if lanes.alerts else "no known failures of its variants"
         much = f"{tried:,} of {count(len(lanes.cells), 'cell')} tried"
         report = Report(
             command=f"compat matrix variants {workspace.name}",
             suites=(),
             heading=f"{workspace.matrix.title}: {says}, {much}",
-            columns=("cell", "came to", "works"),
+            columns=("cell", "result", "works"),
             rows=tuple(
                 (code(cell.cell), inline(cell.outcome, 500), code(cell.against))
                 for cell in lanes.cells
@@ -424,15 +421,15 @@ def lanes_command(
                 say(f"  works{' in part' if cell.in_part else ''}: {cell.against}")
                 say(f"  what makes it fail: {lane_blame(matrix, cell)}")
             elif cell.verdict == "broken" and not cell.against:
-                say(f"  nothing to hold it against: {NOTHING}")
+                say(f"  nothing to compare it with: {NOTHING}")
         say(*(alert.sentence for alert in lanes.alerts))
     if not workspace.matrix.has_lanes and not lanes.cells:
         ways = "`lowest = true` or [prereleases] in its matrix.toml declares one"
-        note(f"{matrix} has no lane; {ways}")
+        note(f"{matrix} has no variant; {ways}")
     for package in workspace.snapshot.catalogue.prereleases:
         if not package.releases:
             note(f"{no_prerelease_words(package.name)}")
     asked = {cell.lane for cell in lanes.cells if cell.verdict not in ("unknown", "infeasible")}
     for lane in dict.fromkeys(cell.lane for cell in lanes.cells if cell.lane not in asked):
-        note(f"nothing is known of lane {lane} yet; compat run {matrix} '*+{lane}' finds out")
+        note(f"variant {lane} has no results yet; compat run {matrix} '*+{lane}' tests it")
     raise Exit(1 if lanes.alerts or not workspace.matrix.has_lanes else 0)

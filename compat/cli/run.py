@@ -96,7 +96,7 @@ def print_lost(result: BatchResult) -> None:
     if result.unanswered:
         cells = count(len(result.unanswered), "cell has", "cells have")
         again = f"run {'it' if len(result.unanswered) == 1 else 'them'} again"
-        why = "the network, the disk, the sandbox or the processor was in the way"
+        why = "blocked by the network, the disk, the sandbox or the processor"
         note(f"{cells} no answer: {why}; {again}, if need be on another machine")
 
 
@@ -106,20 +106,18 @@ def print_untried(result: BatchResult) -> None:
         note(f"{count(cells, 'cell has', 'cells have')} no answer: {why}")
 
 
-QUICK = option("The smoke cells that the matrix names.")
-JOBS = option("Cells at once, as memory and disk allow.", "-j", min=0, default=1)
+QUICK = option("Run only the matrix's smoke cells.")
+JOBS = option("Number of cells at once, limited by memory and disk.", "-j", min=0, default=1)
 
 
 def run_command(
     matrix: str = MATRIX_NAME,
     words: list[str] | None = CELL_NAMES,
     quick: bool = QUICK,
-    budget: str = option("Spend so much time where an answer is worth most.", metavar="90m"),
+    budget: str = option("Test as many cells as fit in this time.", metavar="90m"),
     jobs: int = JOBS,
     attempts: int = option("Attempts per cell.", min=1, max=100, default=1),
-    tier: Tier = option(
-        "smoke: the suite's core capabilities alone; full: the whole suite.", default="full"
-    ),
+    tier: Tier = option("smoke: only the suite's core; full: the whole suite.", default="full"),
     plan: Path | None = option("Run a shard of what plan --print github printed.", metavar="FILE"),
     shard: int = option("Which shard of --plan.", min=1, default=1),
     subject_from: str = option(
@@ -128,36 +126,30 @@ def run_command(
     ),
     keep_records: bool = KEEP_RECORDS,
     isolation: str = ISOLATION_LEVEL,
-    keep: bool = option("Leave the cells' folders in place."),
+    keep: bool = option("Do not delete the cells' folders."),
     fleet: str = option("Run the cells on a cluster's workers.", metavar="dask://HOST:PORT"),
     tls: Path | None = option(
         "Certificates for --fleet: ca.pem, cert.pem, key.pem.", metavar="FOLDER"
     ),
-    dry_run: bool = option("Only say what would be run."),
+    dry_run: bool = option("Print what would run."),
     junit: Path | None = JUNIT_FILE,
     summary: Path | None = SUMMARY_FILE,
 ) -> None:
     """Install cells, run the suite in each, and record the results.
 
-    Without cells: those whose result is missing or stale. Cells without a lock of what is declared
-    now are locked first, while others run. Where nothing is known of a matrix yet, the feasible
-    fresh cells run, if they are few, else the smoke cells. A glob names cells of the plan; those
-    that are infeasible are left out and counted.
+    Without cells: runs those with a missing or stale result. Cells without a current lock are
+    locked first. In a new matrix: the feasible fresh cells if they are few, else the smoke cells.
+    Globs skip infeasible cells.
 
-    With --budget the time is spent where an answer is worth most. Results that are due are renewed
-    first. Then comes the probe that is expected to answer most cells a second: a question to the
-    resolver, whose refusals answer other cells too, a run of the suite's core, or of the whole
-    suite. A tenth of the time verifies a random sample of the inferred answers; one that is
-    disproved is removed, with all that rested on it. All is kept, so the next session goes on from
-    there. With --jobs 0 no cell runs: the resolver alone is asked.
+    --budget renews due results, then runs the probe that answers the most cells per second. A tenth
+    of the time verifies inferred answers; a disproved one is removed with everything derived from
+    it. All results are stored, so the next run continues from there. --jobs 0 only resolves.
 
-    With --tier smoke a cell is installed and imported, and runs only what [suite] core names: works
-    (smoke) is less than works, and the whole suite stays due. With --fleet cells run on a cluster.
+    --tier smoke runs only [suite] core; the whole suite stays due. --fleet runs cells on a cluster.
 
-    Ends with 0 when all work, or all that is due has a fresh result; 1 when some do not work, or no
-    cell could be chosen; 2 when the suite or its declaration is at fault (nothing is recorded
-    then); 3 when some could not be run; 130 or 143 when it was interrupted. With --budget it ends
-    with 0, with 1 when an inferred answer was disproved, with 3 when probes got no answer.
+    Exits 0 if all cells pass or are fresh, 1 if some fail or none matched, 2 for a suite fault
+    (nothing is recorded), 3 if some could not run, 130 or 143 if interrupted. With --budget: 1 if
+    an inferred answer was disproved, 3 if probes got no answer.
 
     Examples: compat run tff --dry-run; compat run tff --budget 90m; compat run tff
     'py3.9-*-tff0.33.0+relaxed' --junit junit.xml; compat run tff --quick --subject-from .; compat
@@ -167,13 +159,13 @@ def run_command(
     if dry_run and reports.is_asked:
         raise UsageError.of("--dry-run runs nothing, so there is nothing for --junit and --summary")
     if bool(words) + quick + (plan is not None) > 1:
-        raise UsageError.of("name cells, or --quick, or --plan: one of the three")
+        raise UsageError.of("name only one of cells, --quick and --plan")
     alone = dry_run or keep or plan is not None or bool(fleet or budget)
     if keep_records and not subject_from:
-        raise UsageError.of("--keep-records goes with --subject-from; other records are kept")
+        raise UsageError.of("--keep-records needs --subject-from; other records are always stored")
     if subject_from and alone:
         without = "--dry-run, --keep, --plan, --budget and --fleet"
-        raise UsageError.of(f"--subject-from goes without {without}")
+        raise UsageError.of(f"--subject-from excludes {without}")
     asked = (subject_from, level_of(isolation), keep_records) if subject_from else None
     workspace = workspace_of(matrix)
     refuse_faulty_suite(workspace)
@@ -181,14 +173,14 @@ def run_command(
         if quick or plan or fleet or dry_run or keep or attempts > 1:
             hint = "compat plan --budget shows what would run"
             raise UsageError.of(
-                "--budget goes with cells, --jobs, --isolation and reports alone", hint=hint
+                "--budget allows only cells, --jobs, --isolation and reports", hint=hint
             )
         from compat.cli.budget import budget_seconds, run_within
 
         seconds = budget_seconds(budget)
         raise Exit(run_within(workspace, words or [], seconds, (jobs, isolation), reports))
     if not jobs:
-        raise UsageError.of("--jobs 0 runs nothing, and goes with --budget alone")
+        raise UsageError.of("--jobs 0 needs --budget")
     suite, workers = workspace.matrix.suite, jobs
     if not fleet:
         if not dry_run:
@@ -252,7 +244,7 @@ def _machine(
     refused = [option for option, is_named in named.items() if is_named]
     if refused:
         hint = "compat fleet worker takes --workers and --isolation on each machine"
-        raise UsageError.of(f"{listed(refused)} cannot stand with --fleet", hint=hint)
+        raise UsageError.of(f"{listed(refused)} cannot be combined with --fleet", hint=hint)
     from compat.cli.worker import FleetMachine, address_of
 
     return FleetMachine(workspace, address_of(address, tls))

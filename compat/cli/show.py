@@ -30,15 +30,17 @@ MOST_LINES = 60
 def show_command(
     matrix: str = MATRIX_NAME,
     cell: str = argument("One cell, with its test results.", metavar="[CELL]"),
-    by_cell: bool = option("A line for each cell instead of the grid.", "--cells"),
-    table: bool = option("Capability by release, as Markdown."),
-    plain: bool = option("What a plain install of each release comes to."),
-    write: Path | None = option("Put the table between its marks there.", "--into", metavar="FILE"),
+    by_cell: bool = option("Print one line per cell.", "--cells"),
+    table: bool = option("Print a Markdown table of capabilities by release."),
+    plain: bool = option("Show the result of a plain install of each release."),
+    write: Path | None = option(
+        "Write the table between its markers in this file.", "--into", metavar="FILE"
+    ),
     platform: str = OTHER_PLATFORM,
 ) -> None:
     """Show results as a grid, or everything about one cell.
 
-    Asks no index.
+    Works offline.
 
     Examples: compat show tff; compat show tff --cells; compat show tff
     py3.9-tf2.9-tff0.33.0+relaxed; compat show tff --table; compat show tff --plain;
@@ -48,7 +50,7 @@ def show_command(
     has_table = table or write is not None
     if platform or split_platform(cell)[1]:
         if plain or by_cell or has_table or (platform and cell):
-            raise UsageError.of("--platform is about every release, and stands alone")
+            raise UsageError.of("--platform covers every release and takes no other option")
         from compat.cli.installs import platforms_named, show_platform_cell, show_platforms
 
         if cell:
@@ -58,7 +60,7 @@ def show_command(
         return
     if plain:
         if cell or has_table:
-            raise UsageError.of("--plain is about every release, and takes no cell and no table")
+            raise UsageError.of("--plain covers every release: no cell, no table")
         show_plain(workspace)
         return
     if has_table:
@@ -71,12 +73,12 @@ def show_command(
             try:
                 after = with_table(before, text)
             except ValueError as error:
-                hint = "put the two marks where the table is to be"
+                hint = "put both markers where the table belongs"
                 raise UsageError.of(str(error), path=str(write), hint=hint) from error
             note(f"{write}: {'written' if files.write(write, after) else 'current'}")
         bare = unexplained(snapshot)
         for of, name in bare:
-            why = f"no [[known]] entry of {snapshot.matrix.name} says why"
+            why = f"no [[known]] entry of {snapshot.matrix.name} gives a reason"
             note(f"warning: {name} is 'no' in {of}, and {why}")
         raise Exit(1 if bare else 0)
     cells = [cell] if cell else workspace.shown_ids()
@@ -84,8 +86,8 @@ def show_command(
         verdict = workspace.verdict(cell)
         says_nothing = verdict.evidence == "none" and not verdict.blocked_by
         if cell not in workspace.learnt.plain and says_nothing:
-            hint = f"compat run {workspace.name} {cell} finds out"
-            raise UsageError.of(f"nothing is known of cell {cell!r}", hint=hint)
+            hint = f"compat run {workspace.name} {cell} tests it"
+            raise UsageError.of(f"no results for cell {cell!r}", hint=hint)
     if given.as_json:
         rows = [verdicts.verdict_row(workspace, name) for name in cells]
         envelope({"matrix": matrix, "cells": rows})
@@ -96,7 +98,7 @@ def show_command(
     else:
         verdicts.print_verdicts(workspace, cells, few=0)
         if not cells:
-            note(f"nothing is known of {matrix} yet; compat run {matrix} finds out")
+            note(f"no results for {matrix} yet; compat run {matrix} tests it")
     damaged = workspace.damaged(now())
     for fault in damaged:
         note(fault.line())
@@ -118,7 +120,7 @@ def _print_results(workspace: Workspace, cell: str) -> None:
         say(f"  a plain install today: {install_line(install)}")
     say(*answer_lines(verdict.capabilities, faults), indent=2)
     if verdict.helpers:
-        say("  of the suite's own helpers, which say nothing about the library:")
+        say("  helpers of the suite (not evidence about the library):")
     say(*map(_answer, verdict.helpers), indent=4)
     records = workspace.records(cell)
     # Only of a failed test it takes the other cells of the release to say what a run came to.

@@ -78,19 +78,17 @@ def sync(
     }
 
 
-REPOSITORY_NAME = option("owner/name on GitHub; else GITHUB_REPOSITORY.")
+REPOSITORY_NAME = option("owner/name on GitHub (default: GITHUB_REPOSITORY).")
 
 
 def keep_command(
     matrix: str = MATRIX_NAME,
-    branch: str = option("Push to this branch of origin; without it, only commit."),
+    branch: str = option("Push to this branch of origin (default: only commit)."),
     repository: str = REPOSITORY_NAME,
 ) -> None:
     """Commit and push the catalogue, locks and records of a matrix.
 
-    Commits that others pushed meanwhile stay. Where the branch does not accept the push (it is
-    protected, or the commit conflicts with theirs), the commit becomes a branch of its own and a
-    pull request, for which the environment needs GITHUB_TOKEN.
+    Others' commits stay. If the branch rejects the push, opens a pull request (needs GITHUB_TOKEN).
 
     Examples: compat ci push tff; compat ci push tff --branch main
     """
@@ -108,7 +106,7 @@ def keep_command(
     else:
         match result.outcome:
             case "nothing-new":
-                note(f"nothing new to keep of {matrix}")
+                note(f"nothing new to commit for {matrix}")
             case "committed":
                 say(f"{matrix}: committed as {result.commit[:12]}")
                 note(f"Next: compat ci push {matrix} --branch BRANCH pushes, or git push.")
@@ -120,18 +118,15 @@ def keep_command(
 
 
 def watchdog_command(
-    workflow: str = argument(
-        "A file of .github/workflows, for example matrix.yml.", metavar="WORKFLOW"
-    ),
-    days: int = option("How old its newest success may be.", min=1),
+    workflow: str = argument("File in .github/workflows, such as matrix.yml.", metavar="WORKFLOW"),
+    days: int = option("Maximum age of the last success, in days.", min=1),
     repository: str = REPOSITORY_NAME,
 ) -> None:
     """Check that a scheduled workflow still runs.
 
-    Exit code 1 when it does not.
-
-    GitHub disables schedules after 60 days without a commit, and a schedule that is off reports
-    nothing. Run it from another workflow; GITHUB_TOKEN needs the permission actions=read.
+    Exits 1 if not. GitHub disables schedules after 60 days without a commit, and a disabled
+    schedule reports nothing. Run it from another workflow; GITHUB_TOKEN needs the permission
+    actions=read.
 
     Example: compat ci watchdog matrix.yml --days 3
     """

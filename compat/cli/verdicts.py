@@ -142,7 +142,7 @@ class RunWords:
             if titles:
                 verb = "fail" if titles[1:] else "fails"
                 why = {"release": f"which {verb} in every combination of this release"}
-                gone = f"which {'are' if titles[1:] else 'is'} not to be had today"
+                gone = f"which {'are' if titles[1:] else 'is'} not available today"
                 clauses.append(f"{listed(titles)}, {why.get(blame, gone)}")
         return "; and ".join(clauses)
 

@@ -42,20 +42,16 @@ def why_command(
     matrix: str = MATRIX_NAME,
     axis: str = argument("The axis, for example python.", metavar="AXIS"),
     at: list[str] | None = AT,
-    write: bool = option("Read the wheels that were not read yet, and keep what they need."),
-    try_it: bool = option(
-        "Run a cell below with annotations postponed in a changed copy.", "--try"
-    ),
+    write: bool = option("Analyse new wheels and store the results."),
+    try_it: bool = option("Test a copy with postponed annotations on an older Python.", "--try"),
     isolation: str = ISOLATION_LEVEL,
 ) -> None:
     """Explain what pins an axis's minimum version.
 
-    For python: whether it is declared only, or needed by annotations, by types that run or by code,
-    at which lines, and what came of the cells below. For a package: the requirement, and what fails
-    below it. What vermin reads in the wheels is kept in needs.json; it detects and does not prove.
-
-    With --try a cell below is run in which the release's annotations are postponed. That is kept as
-    evidence about a changed copy, never as a result of the release.
+    For python: declared only, or needed by annotations, types that run or code, with lines and
+    results below. For a package: the requirement, and what fails below. vermin detects, it does not
+    prove; needs.json stores its results. --try tests a changed copy and never counts as a result of
+    the release.
 
     Examples: compat find reason tff python --at tff=0.36.0
     """
@@ -69,14 +65,14 @@ def why_command(
     chosen, release = axes[axis], versions.get(subject.name)
     if chosen == subject:
         raise UsageError.of(
-            f"{axis!r} is the release that is asked about, so ask for another axis",
+            f"{axis!r} is the library under test; name another axis",
             hint=f"compat find reason {workspace.name} python --at {axis}=VERSION",
         )
     if (write or try_it) and not isinstance(chosen, PackageAxis):
         needs_extra("sources", "vermin")
     if workspace.kept_catalogue is None:
-        hint = f"compat matrix discover {workspace.name} --write keeps one"
-        raise UsageError.of(f"matrix {workspace.name!r} has no kept catalogue", hint=hint)
+        hint = f"compat matrix discover {workspace.name} --write stores one"
+        raise UsageError.of(f"matrix {workspace.name!r} has no stored catalogue", hint=hint)
     coordinates = why.subject_coordinates(known)
     if release is not None and release not in coordinates:
         ends = f"it has {coordinates[0]} to {coordinates[-1]}" if coordinates else ""
@@ -107,7 +103,7 @@ def why_command(
         if read:
             needs = kept_needs(workspace.folder).with_releases(read, reader_name())
             keep_needs(workspace, needs)
-        note(f"{count(len(read), 'release')} read and kept")
+        note(f"{count(len(read), 'release')} read and stored")
     if try_it:
         needs = _needs_tried(workspace, needs, versions, isolation)
     floors = [why.python_floor(known, needs, version) for version in coordinates]
@@ -119,7 +115,7 @@ def why_command(
         return
     if release is None:
         names = ("release", "declared", "code", "types", "annotations (places/files)", "guards")
-        more = ("kept by", "works on", "below", "postponed, below")
+        more = ("pinned by", "works on", "below", "postponed, below")
         rows = []
         for floor in floors:
             cells = [floor.release, floor.bounds.get("declared", "none")]
@@ -135,7 +131,7 @@ def why_command(
     else:
         (floor,) = floors
         asked = floor.requires_python
-        declared = f"says {asked}" if asked else "is not declared"
+        declared = f"is {asked}" if asked else "is not declared"
         say(f"{subject.package} {floor.release}: requires-python {declared}")
         say(keeper_sentence(floor))
         say(*place_lines(floor) if floor.keepers else (), indent=2)
@@ -191,7 +187,7 @@ def _needs_tried(
     run = try_postponed(workspace, cell, run_cell, note)
     search.exit_if_interrupted()
     if run is None:
-        note(f"{cell.id} could not be run, so nothing was learnt")
+        note(f"{cell.id} could not run, so there is no result")
         raise Exit(3)
     # Minutes have passed, in which another command may have kept something.
     needs = kept_needs(workspace.folder).with_changed(run)

@@ -108,24 +108,21 @@ _SERIES = range(6, 20)
 # A scheduler that is started anew is back within minutes; a worker that nobody calls ends then.
 PATIENCE_SECONDS = 600.0
 
-TLS = option("Certificates: ca.pem, cert.pem, key.pem. Encrypts.", metavar="FOLDER")
+TLS = option("Folder of ca.pem, cert.pem and key.pem; encrypts.", metavar="FOLDER")
 
 
 def worker_command(
-    address: str = argument("Where the scheduler listens.", metavar="dask://HOST:PORT"),
-    workers: int = option("Cells at once: one worker each.", "-w", min=1, max=256, default=1),
-    share: int = option("Offer this part of memory and disk: one in N.", min=1, max=256, default=1),
+    address: str = argument("Address of the scheduler.", metavar="dask://HOST:PORT"),
+    workers: int = option("Number of workers (one cell each).", "-w", min=1, max=256, default=1),
+    share: int = option("Offer 1/N of memory and disk.", min=1, max=256, default=1),
     tls: Path | None = TLS,
     isolation: str = ISOLATION_LEVEL,
 ) -> None:
     """Run cells for another machine's `compat run --fleet`.
 
-    A worker offers its interpreters, memory and disk, and runs one cell at a time. It dials the
-    scheduler and is never dialled, so it may stand behind a firewall. It stops by itself when its
-    canary dies or five cells in a row fail for reasons of the machine.
-
-    Ends with 0 when it was interrupted, 2 for wrong usage, 3 when it stopped by itself or no
-    scheduler answered for ten minutes.
+    Offers interpreters, memory and disk; runs one cell at a time. Connects to the scheduler, so it
+    may be behind a firewall. Stops if its canary or five cells in a row fail because of the
+    machine. Exits 3 then, or if no scheduler answers for ten minutes.
 
     Examples: compat fleet worker dask://127.0.0.1:8786; compat fleet worker dask://10.0.0.5:8786
     --tls ~/certificates --workers 4
@@ -166,18 +163,16 @@ def worker_command(
 
 def cluster_command(
     workers: int = option("Workers on this machine; 0 for none.", "-w", min=0, max=256, default=2),
-    host: str = option("The address to listen at.", default="127.0.0.1"),
-    port: int = option(
-        "The port to listen at; 0 takes a free one.", min=0, max=65535, default=8786
-    ),
+    host: str = option("Address to listen on.", default="127.0.0.1"),
+    port: int = option("Port to listen on; 0: a free one.", min=0, max=65535, default=8786),
     tls: Path | None = TLS,
     isolation: str = ISOLATION_LEVEL,
 ) -> None:
     """Start a scheduler and local workers for `compat run --fleet`.
 
-    It prints the scheduler's address, and lives until it is interrupted. Whoever reaches it can run
-    code on its workers, so all sides show certificates: for this machine compat makes them, for
-    others --tls names them.
+    Prints the scheduler's address and runs until interrupted. Anyone who reaches it can run code on
+    its workers, so all sides need certificates: compat makes them for this machine, --tls names
+    them for others.
 
     Examples: compat fleet cluster --workers 4; compat fleet cluster --workers 0 --host 10.0.0.5
     --tls ~/certificates

@@ -55,12 +55,12 @@ def patch_of(release: Version) -> Version:
 
 
 class Selector(StrictValue, frozen=True):
-    """Which releases of a package become coordinates.
+    """Which releases of a package belong to the axis.
 
     `keep` is `each` release, or the series of each `minor` (X.Y) or `major` (X). A series is locked
-    to the newest patch that the recipe allows, or with `patch` to the oldest one; `also` names
-    releases that are coordinates of their own beside their series. `prereleases` lets in alphas,
-    betas, candidates and development releases.
+    to the newest patch that the recipe allows, or with `patch` to the oldest one. `also` adds
+    single releases beside their series. `prereleases` admits alphas, betas, candidates and
+    development releases.
     """
 
     specifier: SpecifierSet = msgspec.field(default_factory=SpecifierSet)
@@ -124,11 +124,11 @@ IndexAddress = Annotated[
 
 
 class Prereleases(StrictValue, frozen=True):
-    """The lane of pre-releases: of each of these axes the newest alpha, beta, candidate or
-    development release that is newer than every final one, in the place of the axis's own versions.
+    """Variant with pre-releases: the newest one of each of these axes that is newer than every
+    final release.
 
-    `index` is where they are looked for, the main index where none is given. `as_of` looks at what
-    was out before that day, so that the lane of a day can be run again.
+    `index` is where to find them (default: main index). `as_of` uses releases before that day, so
+    that a variant can be run again.
     """
 
     axes: Annotated[tuple[Name, ...], msgspec.Meta(min_length=1, max_length=7)]
@@ -159,8 +159,7 @@ Pin = Annotated[
 class InterpreterAxis(StrictValue, frozen=True, tag_field="kind", tag="interpreter"):
     """CPython series: `3.11.7` is the oldest patch of its series that a lock must still install on.
 
-    `3.11` leaves the patch open: locks are made for the newest one that this edition of compat
-    knows, which is the same on every machine.
+    `3.11` uses the newest patch that this version of compat knows.
     """
 
     name: Name
@@ -215,12 +214,13 @@ class When:
 
 
 class Relaxation(StrictValue, frozen=True):
-    """One pin of the subject that a rule lifts, replaces or drops; with `everywhere`, anybody's.
+    """One requirement that a rule lifts, replaces or drops: the subject's, or with `everywhere`
+    that of any package.
 
     `to` is a specifier, `any` or `nothing` (the package is dropped). `as_of` names an axis: the
-    package is resolved as of that coordinate's release. It is an offer: where the cell can be
-    locked with the published pin, the lock keeps that, but not with `always`. A bound on a package
-    that is on no axis is withdrawn where nothing can be locked with it.
+    package is resolved as of that version's release. It applies only if the published requirement
+    cannot be locked; with `always` it applies regardless. A bound on a package without an axis is
+    withdrawn if nothing can be locked with it.
     """
 
     package: PackageName
@@ -248,9 +248,7 @@ class Relaxation(StrictValue, frozen=True):
 
 
 class Rule(StrictValue, frozen=True):
-    """A decision of people about cells, with its reason: `exclude` cells, or `relax` pins in
-    relaxed cells.
-    """
+    """A decision with its reason: `exclude` cells, or `relax` requirements in relaxed cells."""
 
     name: Name
     effect: Literal["exclude", "relax"]
@@ -266,14 +264,14 @@ class Rule(StrictValue, frozen=True):
 
 
 class KnownIssue(StrictValue, frozen=True):
-    """Why something is not green, found out by people: shown beside each run that it explains.
+    """The reason for a failure, shown beside each run that it matches.
 
     It names the start of an outcome, such as `import-fail:type-error(package/module.py`, or a
-    capability and the start of how that fails; without `outcome` every way is explained. `fault`
-    says whose fault that is: of the `combination`, which alone takes from a cell's verdict, of the
-    `release`, which fails in every combination, or of the `index`, which no longer has what it
-    needs. A cell where the capability works refutes the entry. `since` is the day from which all
-    that `because` says could be known; a look back at an earlier day leaves it out.
+    capability and the start of its failure; without `outcome` any failure matches. `fault` is
+    `combination`, `release` (fails in every combination) or `index` (no longer has what is
+    required). Only the first lowers the verdict. A cell where the capability passes refutes the
+    entry. `since` is the first day on which `because` could be known; a report for an earlier day
+    ignores the entry.
     """
 
     because: Reason
@@ -296,7 +294,7 @@ class KnownIssue(StrictValue, frozen=True):
 
 
 class Floor(StrictValue, frozen=True):
-    """The oldest coordinate of an axis that is supported now, and why."""
+    """The oldest supported version of an axis, and why."""
 
     axis: Name
     at: Version
@@ -314,7 +312,7 @@ class Unpublished(StrictValue, frozen=True):
 
 class Source(StrictValue, frozen=True):
     """An archive outside of the index that has releases of a package, such as a page of links to
-    wheels. It is named where a release is missing, and never asked.
+    wheels. It is named if a release is missing; compat never fetches from it.
     """
 
     package: PackageName
@@ -325,20 +323,18 @@ class Source(StrictValue, frozen=True):
 class Matrix(StrictValue, frozen=True):
     """A declared matrix.
 
-    `subject` names the axis of the library asked about. `platform` is
+    `subject` names the axis of the library under test. `platform` is
     `<architecture>-manylinux_<glibc>`: locks install on any Linux of that architecture with that
-    glibc or a newer one. `margin_days` is what recipe `dated` adds to the newest coordinate's
-    release, so that companions that came out just after it are seen. `quick` names the few cells
-    that tell most, for a look at the state of things; `known` explains what is not green.
+    glibc or a newer one. `margin_days` is what recipe `dated` adds to the date of the newest
+    release, so that companions published just after it are included. `quick` names the smoke cells.
+    `known` explains failures.
 
-    `constraints` bound packages wherever in the tree they are asked for, and bring none along.
-    `builds` names the releases, each as `name==version`, whose source distribution may be built
-    where no wheel fits; of everything else only wheels are taken, because a build runs other
-    people's code. `lowest` asks for cells that install the lowest versions that the subject
-    declares of its dependencies, `prereleases` for cells with dependencies that are not out yet.
-    `platforms` are others that plain installs are asked about, by metadata and by resolvers; no
-    cell of theirs is run here.
-    Of several indexes only the `first` that has a package is asked, extra ones before the main one,
+    `constraints` bound packages anywhere in the tree and install none. `builds` names the releases,
+    each as `name==version`, whose source distribution may be built if no wheel fits; all others
+    install from wheels, because a build runs other people's code. `lowest` and `prereleases`
+    declare variants: the lowest versions that the subject declares, and unreleased dependencies.
+    `platforms` are other platforms whose plain installs are resolved; nothing runs there. With
+    several `indexes`, only the `first` that has a package is used, extra ones before the main one,
     or `all` are. `namesakes` are other projects' packages that look like builds of this one.
     """
 
@@ -453,13 +449,12 @@ Months = Annotated[int, msgspec.Meta(ge=1, le=240)]
 
 
 class Window(StrictValue, frozen=True):
-    """How long an axis keeps a version, by exactly one rule; the floor may rise when the rule lets
-    the version go.
+    """How long an axis supports a version, by exactly one rule.
 
-    With `months` the floor may rise to the newest version that is at least so old, with `dropped`
-    also to the oldest that is not, as SPEC 0 says (of a series its newest minor version counts);
-    with `minors` to the oldest of the so many newest, with `end_of_life`, on the interpreter axis,
-    to the oldest that upstream still looks after.
+    With `months` the floor may rise to the newest version that is at least that old, with `dropped`
+    also to the oldest that is not, as in SPEC 0 (for a series, its newest minor version counts).
+    With `minors` it may rise to the oldest of that many newest, with `end_of_life`, on the
+    interpreter axis, to the oldest that upstream still supports.
     """
 
     axis: Name
@@ -477,8 +472,8 @@ class Window(StrictValue, frozen=True):
 
 
 class Hold(StrictValue, frozen=True):
-    """A floor that is kept low for now: it may not pass `at` before the day after `until`, and may
-    come back to it.
+    """A limit for a floor: it stays at or below `at` until the day after `until`, and may return to
+    it.
     """
 
     axis: Name
@@ -498,16 +493,15 @@ class KnownBad(StrictValue, frozen=True):
 
 
 class Policy(StrictValue, frozen=True):
-    """How floors move. `policy = "spec-0"` stands for what
-    https://scientific-python.org/specs/spec-0000/ says: Python goes after 36 months, all else after
-    24.
+    """How floors move. `policy = "spec-0"` applies https://scientific-python.org/specs/spec-0000/:
+    Python is dropped after 36 months, all else after 24.
 
     `default_months` is the window of an axis without its own. `cadence` is how often a floor rises:
     on the first day of each month, quarter, half-year or year. `notice_days` is how long before
-    that day the move is announced, `witnesses` how many green runs on different days it needs.
-    `isolation` is the least that those runs had: at L3 alone a cell cannot write what other cells
-    use. `tier` is the least that they asked for: by default the whole suite, so that what only its
-    core shows moves no floor.
+    that day the move is announced, `witnesses` how many passing runs on different days it requires.
+    `isolation` is the minimum isolation of those runs: only at L3 a cell cannot write what other
+    cells use. `tier` is the minimum tier of those runs: by default the whole suite, so that results
+    of the core alone move no floor.
     """
 
     policy: Literal["own", "spec-0"] = "own"

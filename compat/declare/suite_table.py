@@ -49,29 +49,28 @@ def refused_argument(text: str) -> str | None:
 
 
 class MeasuredThing(StrictValue, frozen=True):
-    """What a metric of the suite measures, in words that begin a sentence."""
+    """What a metric of the suite measures: a name and a title."""
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]{0,99}$(?!\n)")]
     title: Annotated[str, msgspec.Meta(min_length=3, max_length=80)]
 
 
 class Suite(StrictValue, frozen=True):
-    """The tests that run inside each cell, what they need installed besides the subject, and what a
-    run may take.
+    """The tests that run inside each cell, what they need installed besides the subject, and the
+    limits of a run.
 
-    The tests stand at `path`, a folder beside matrix.toml that is written for the matrix, or they
-    are the project's own: `tests`, below the repository, which pytest is called on with
-    `arguments`. `groups` and `extras` are those of the repository's pyproject.toml: what they ask
-    for is asked for as `requirements` are.
+    The tests are at `path`, a folder beside matrix.toml that is written for the matrix, or they are
+    the project's own: `tests`, below the repository, which pytest runs with `arguments`. `groups`
+    and `extras` are those of the repository's pyproject.toml: their requirements are installed like
+    `requirements`.
 
-    `module` is what must import before any test; empty means the package's name with underscores.
-    `environment` holds variables that the cell sees besides compat's own short list. `writes` are
-    folders below site-packages that the library itself writes into, such as those of what it
-    unpacks when it is first used; of them a cell gets its own copy. Limits:
-    seconds of wall time and of silence for a step, MiB of memory and of disk. `metrics` are the
-    titles of what it measures, for charts. `core` names the few quick capabilities that every
-    release has, by id or glob: a run of tier `smoke` asks for no others. It stands here and not in
-    the suite, so that choosing them leaves the suite, and what was run of it, as they are.
+    `module` must import before any test; empty means the package's name with underscores.
+    `environment` holds variables that the cell gets besides compat's own short list. `writes` are
+    folders below site-packages that the library itself writes into, such as those of files that it
+    unpacks on first use; a cell gets its own copy of them. Limits: seconds of wall time and of
+    silence for a step, MiB of memory and of disk. `metrics` are the titles of what it measures, for
+    charts. `core` names the few quick capabilities that every release has, by id or glob: `--tier
+    smoke` runs only these. Changing `core` does not make earlier results stale.
     """
 
     path: SuitePath = ""

@@ -826,9 +826,9 @@ def _weights(library: KnownLibrary, source: ReleaseSource, target: Target) -> It
         if len(on) == len(target.series):
             wanted.append(requirement)
             continue
-        where = f"only where {requirement.marker}{'' if on else ', which no cell is'}"
+        where = f"only if {requirement.marker}{'' if on else ', which no cell is'}"
         name = canonicalize_name(requirement.name)
-        yield Weighed(name=name, left_out=f"it is asked for {where}")
+        yield Weighed(name=name, left_out=f"it is required {where}")
     with ThreadPoolExecutor(THREADS) as pool:
         for requirement, package in zip(wanted, pool.map(page, wanted), strict=True):
             yield weighed(requirement, package, target)

@@ -129,7 +129,7 @@ def boundary_of(
             budget = search.budget
             boundary = search.result
             of = boundary.flaky or boundary.exceptions
-            by_turns = "works and fails by turns" if boundary.flaky else "is a hole"
+            by_turns = "is flaky" if boundary.flaky else "differs from its neighbours"
             tell(f"{cells[of[-1]].id} {by_turns}: up to {count(budget, 'run')} now")
         position = search.next()
     return FloorAnswer(cells=cells, boundary=search.result, because=because, cells_run=runs)
@@ -144,7 +144,7 @@ def _refuse_unknown(matrix: Matrix, question: FloorQuestion) -> None:
             )
     missing = [name for name in names if name not in (question.axis, *question.others)]
     if question.axis in question.others:
-        raise UsageError.of(f"axis {question.axis!r} is searched, so it has no version of its own")
+        raise UsageError.of(f"axis {question.axis!r} is searched, so --at cannot fix it")
     if missing:
         ask = " ".join(f"--at {name}=VERSION" for name in missing)
         raise UsageError.of(f"no version of {' and '.join(missing)}", hint=ask)
@@ -192,7 +192,7 @@ def _tried(
     workspace: Workspace, cell: Cell, question: FloorQuestion, outcomes: Mapping[str, str]
 ) -> tuple[Probe, str]:
     if cell.id not in outcomes:
-        return "unanswered", "it could not be run"
+        return "unanswered", "it could not run"
     newest = parse_outcome(outcomes[cell.id])
     if is_spurious(newest):
         return "unanswered", str(newest)
@@ -206,7 +206,7 @@ def refuse_nothing(answer: FloorAnswer) -> None:
     """Raise NothingToDo where no cell of the question could be tried."""
     if answer.boundary.works is None and answer.boundary.fails is None:
         reason = next(iter(answer.because.values()), "the axis has no version")
-        raise NothingToDo.of(f"no cell of the question could be tried: {reason}", hint="")
+        raise NothingToDo.of(f"no cell could be tested: {reason}", hint="")
 
 
 # `works`: the tests pass with the declared minimum. `false`: they fail. `untested`: it cannot be
@@ -393,7 +393,7 @@ class MinimumSearch:
             elif name in self._bounded:
                 yield self._minimum(name, "open")
             elif asked.url:
-                why = "it is no release of an index"
+                why = "it is not from an index"
                 yield self._minimum(name, "elsewhere", why, works=pins.get(name))
             elif any(part.operator in ("==", "===") for part in asked.specifier):
                 why = "it is pinned to one version"
@@ -407,7 +407,7 @@ class MinimumSearch:
                 continue
             package = canonicalize_name(requirement.name)
             if package not in self._asked:
-                why = f"it is asked for only where {requirement.marker}"
+                why = f"it is required only if {requirement.marker}"
                 yield Minimum(package=package, declared=text, state="elsewhere", because=why)
 
     def _floor(self, name: str, bound: str = "") -> str:
@@ -455,7 +455,7 @@ class MinimumSearch:
         state: MinimumState = "works"
         because = ""
         if known and installed > known[0]:
-            because = f"{installed} is the lowest that the minimums of the others let in"
+            because = f"{installed} is the lowest that the other minimums allow"
             exact = self._lock({name: self._floor(name, f"=={known[0]}")})
             if isinstance(exact, Refusal) and exact.cause == "suite-fault":
                 state, because = "untested", _refused(exact)

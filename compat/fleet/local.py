@@ -114,7 +114,7 @@ class Station:
             if day is None or read_if_there(day) != today.encode():
                 outcome = self._tried(self._canary(job), 1, cancel, lambda *_: None)[-1].outcome
                 if not isinstance(outcome, Passed):
-                    return f"its canary cell came to {outcome}"
+                    return f"its canary cell failed: {outcome}"
                 if day is not None:
                     write(day, today)
             self._passed[bench.python] = day

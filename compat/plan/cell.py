@@ -120,7 +120,7 @@ def refuse_elsewhere(text: str, matrix: Matrix) -> None:
     )
     raise UsageError.of(
         f"cell {text!r} needs a machine with {facts.title}, and is never run here; {where}",
-        hint=f"compat show {matrix.name} --platform {name} says what is known without a run",
+        hint=f"compat show {matrix.name} --platform {name} shows what is known without a run",
     )
 
 

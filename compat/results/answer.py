@@ -119,7 +119,7 @@ class Score(StrictValue, frozen=True, kw_only=True):
         parts = (
             (self.combination, f"{_verb(self.combination, 'fail')} in this combination"),
             (self.release, f"{_verb(self.release, 'fail')} in every combination of this release"),
-            (self.gone, f"{'is' if self.gone == 1 else 'are'} not to be had today"),
+            (self.gone, f"{'is' if self.gone == 1 else 'are'} not available today"),
         )
         counted = (f"{number} {words}" for number, words in parts if number)
         stopped = () if self.finished else ("the tests did not run to their end",)

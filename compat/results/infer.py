@@ -430,7 +430,7 @@ def is_silent(entry: Answer) -> bool:
 def _expected(entry: Answer, low: Answer, high: Answer, axis: str) -> Answer:
     kind, outcome, other = low.kind, low.outcome, high.outcome
     ends = f"{low.cell.id} and {high.cell.id}"
-    same = f"both came to {outcome}" if outcome == other else f"came to {outcome} and to {other}"
+    same = f"both gave {outcome}" if outcome == other else f"gave {outcome} and {other}"
     if kind == "works":
         same = "both work"
     elif kind == "partial":

@@ -130,7 +130,7 @@ def handed(folder: Path, here: Checkout) -> Iterator[tuple[str, Record | Fault]]
             )
             yield item.name, _fault(item.name, because)
     for item in every[MOST_LINES:]:
-        because = f"is one record too many: at most {MOST_LINES:,} are handed over at once"
+        because = f"is one record too many: at most {MOST_LINES:,} can be imported at once"
         yield item.name, _fault(item.name, because)
 
 
@@ -217,7 +217,7 @@ def _unlike_a_run(record: Record, checkout: Checkout) -> str:
         not isinstance(outcome, Passed) and outcome.stage == "test" and outcome.cause in _OF_TESTS
     )
     if raised and not any(capability.status == "no" for capability in record.capabilities):
-        return f"came to {outcome}, but no capability failed"
+        return f"has outcome {outcome}, but no capability failed"
     strange = next(
         (item.id for item in record.capabilities if not checkout.suite_ids.has(item.id)), None
     )

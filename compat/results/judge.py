@@ -395,25 +395,27 @@ class RunGroup:
             case "flaky":
                 return (
                     (
-                        "the same lock and suite came to"
+                        "the same lock and suite gave"
                         f" {' and '.join(sorted(set(map(str, self._every))))}"
                     ),
                 )
             case "unknown":
                 blocker = f"blocked by {self.blocked_by}"
                 cause = blocker if self.blocked_by else "nothing shows whose code crashed"
-                return (f"{cause}: it came to {self.outcome} on {day}",)
+                return (f"{cause}: {self.outcome} on {day}",)
             case "partial":
-                return (f"it imports, and came to {self.outcome} on {day}{self._by_fault()}", *core)
+                return (f"it imports; {self.outcome} on {day}{self._by_fault()}", *core)
             case "works" if self.faults and not core:
-                return (f"all that this release can do works, as of {day}{self._by_fault()}",)
-        return (f"it came to {self.outcome} on {day}{self._by_fault() if core else ''}", *core)
+                return (
+                    f"everything that this release supports passes, as of {day}{self._by_fault()}",
+                )
+        return (f"{self.outcome} on {day}{self._by_fault() if core else ''}", *core)
 
     def _by_fault(self) -> str:
         words: tuple[tuple[tuple[Blame, ...], str], ...] = (
             (("combination", "unexplained"), "these fail"),
             (("release",), "in every combination of this release these fail"),
-            (("index",), "not to be had today"),
+            (("index",), "not available today"),
         )
         return "".join(
             f"; {phrase}: {', '.join(ids)}"

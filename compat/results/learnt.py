@@ -175,7 +175,7 @@ def audited_free(
     elif is_lock_claim:
         outcome, finding = LOCKED, "wrong"
     elif ran is None:
-        outcome = f"not run here: {missing or 'the machine came to no answer'}"
+        outcome = f"not run here: {missing or 'the machine gave no answer'}"
     else:
         outcome = str(ran)
         if isinstance(ran, Passed) or ran.stage == "test":

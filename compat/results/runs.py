@@ -159,14 +159,14 @@ class History:
             return ""
         outcome, why = run.outcomes[-1], "says nothing about the versions"
         if is_doubtful(outcome):
-            why = "counts once a second run comes to it"
+            why = "needs a second run to confirm"
         elif _is_flood(outcome):
             alike = [r for r in self.ordered if files_of(r) == files_of(run)]
             last = [end for r in alike if not _is_cancelled(r) for end in r.outcomes][-2:]
             why += ", though code in the cell can choose to end so"
             if len(last) == 2 and all(map(_is_flood, last)):
                 why += "; it did twice in a row, so look at what runs there"
-        return f"of {run.started.date()}, came to {outcome}, which {why}"
+        return f"of {run.started.date()}, result {outcome}, which {why}"
 
     @cached_property
     def deciding(self) -> tuple[Counted, ...]:

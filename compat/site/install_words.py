@@ -19,15 +19,15 @@ from compat.site.wording import cause_sentence, day, listed
 
 LANE_TITLES: dict[Recipe, str] = {
     "lowest": "Lowest declared versions",
-    "prerelease": "Dependencies that are not out yet",
+    "prerelease": "Unreleased dependencies",
 }
 LANE_QUESTIONS: dict[Recipe, str] = {
     "lowest": (
-        "Each release with the lowest versions that it declares of its dependencies, to see whether"
-        " what it declares is true"
+        "Each release with the lowest versions that it declares of its dependencies, to test"
+        " the declared minimums"
     ),
     "prerelease": (
-        "The newest pre-release of a dependency in the place of its final releases, to see what it"
+        "The newest pre-release of a dependency instead of its final releases, to see what it"
         " will break"
     ),
 }
@@ -50,7 +50,7 @@ def no_prerelease_words(package: str) -> str:
     return f"no pre-release of {package} is newer than its final releases"
 
 
-# What a resolver says is "asked", what ran is "tested"; neither word stands for the other.
+# What a resolver found is "checked", what ran is "tested"; neither word replaces the other.
 _RUN: dict[InstallState, str] = {
     "works": "It installs, and the suite finds no failure of this combination.",
     "works-smoke": "It installs, imports and passes the core of the suite; the rest was not run.",
@@ -70,13 +70,12 @@ _NOT_RUN: dict[InstallState, tuple[str, str, str]] = {
     "needs-build": ("blocked", "needs a build from source",
                     "A package has no wheel here; whether it builds from source was not tried."),
     "ruled-out": ("infeasible", "ruled out by metadata",
-                  "By their metadata, its requirements cannot be had here."),
+                  "By metadata, its requirements are not available here."),
     "not-admitted": ("infeasible", "Python not supported",
                      "The release's own metadata does not admit this Python."),
-    "not-asked": ("unknown", "not asked yet", "No resolver was asked yet."),
+    "not-asked": ("unknown", "not resolved yet", "No resolver has run yet."),
     "by-metadata": ("declared", "installs by metadata",
-                    "No tag of a wheel and no requirement that is known speaks against it;"
-                    " no resolver was asked."),
+                    "Wheel tags and known requirements allow it; no resolver has run."),
     "no-wheel": ("infeasible", "no wheel",
                  "A package has no file for this platform and Python."),
 }  # fmt: skip
@@ -133,10 +132,11 @@ def install_line(install: Install) -> str:
     word, reason = INSTALL_STYLES[install.state].word, install_reason(install)
     if install.platform:
         on = "" if install.on is None else f" on {install.on}"
-        return f"{word} ({install.evidence}{on}): {reason}"
+        evidence = "checked" if install.evidence == "asked" else install.evidence
+        return f"{word} ({evidence}{on}): {reason}"
     on = ""
     if install.on is not None:
-        on = f" ({'tested' if install.ground == 'run' else 'asked'} on {install.on})"
+        on = f" ({'tested' if install.ground == 'run' else 'checked'} on {install.on})"
     witness = install.witness
     inferred = f" Inferred from {witness}, which has the same conflict." if witness else ""
     return f"{word}{on}: {reason}{inferred}"

@@ -41,7 +41,7 @@ class StatusStyle(Value, frozen=True, kw_only=True):
 # Name, state, symbol and sentence, in the order of a legend.
 _TABLE: tuple[tuple[str, State, str, str], ...] = (
     ("works", "works", "✓",
-     "work together as published: a plain install does all that this release can do"),
+     "work together as published: a plain install passes everything that this release supports"),
     ("dated", "works", "✓†",
      "work together as published, with packages of their time; a plain install of today is not"
      " known to work"),
@@ -105,7 +105,7 @@ STYLES: dict[str, StatusStyle] = {
     for name, css, state, symbol, sentence in _with_smoke()
 }
 KIND_WORDS: dict[Kind, str] = {kind: STATE_WORDS[kind] for kind in get_args(Kind)}
-# By what a cell is expected to come to.
+# By the expected result of a cell.
 EXPECTED: dict[Kind, StatusStyle] = {
     "works": STYLES["expected"],
     "partial": STYLES["expected-partial"],

@@ -142,13 +142,13 @@ class TestBest:
         lock = lock_of(NEW)
         answer = unproven(Shelf([ran(lock_of(NEW, pytest="7.0"))], [lock]))
         assert answer.in_the_way[0].startswith(
-            f"{NEW} worked on another lock than it has now, and was not run since"
+            f"{NEW} passed on an earlier lock and has not run since"
         )
 
     def test_a_cell_without_a_lock_has_nothing_to_install(self) -> None:
         answer = unproven(Shelf([ran(lock_of(NEW))], []))
         assert answer.nearest is None
-        assert answer.in_the_way[0] == f"{NEW} worked, but has no lock that could be installed"
+        assert answer.in_the_way[0] == f"{NEW} passed, but has no installable lock"
 
     def test_old_evidence_is_said_to_be_old(self) -> None:
         lock = lock_of(NEW)
@@ -274,7 +274,7 @@ class TestRankedByProof:
         assert answer.best.proof.id == OLD
         (other,) = answer.alternatives
         assert (other.card.proof.failing_here, other.card.proof.doubts) == ((), 1)
-        assert other.trade_off.endswith("but its tests did not run to their end.")
+        assert other.trade_off.endswith("but its tests did not finish.")
 
     @pytest.mark.parametrize("missing", ["dep==1.0", "dep~=1.0", "other==1.0", "dep-more==1.0"])
     def test_an_archive_of_the_release_that_is_missing_is_named(self, missing: str) -> None:
@@ -408,8 +408,8 @@ class TestUnproven:
         locks = [lock_of(cell) for cell in cells]
         for number, more in (
             (1, ""),
-            (2, "; 1 more was run and does not do"),
-            (3, "; 2 more were run and do not do"),
+            (2, "; 1 other tested cell does not fit"),
+            (3, "; 2 other tested cells do not fit"),
         ):
             shelf = Shelf([ran(lock) for lock in locks[:number]], locks)
             assert (

@@ -93,7 +93,7 @@ def test_a_combination_that_works_only_in_part_ends_with_1_and_says_what_fails(
         in found.out
     )
     assert (
-        "warning: this works only in part: mean fails (--need CAPABILITY asks for no more"
+        "warning: this works only in part: mean fails (--need CAPABILITY limits the request"
         in found.err
     )
     found = advise(partly(sum="yes", mean="no", **{"import": "no"}))
@@ -102,8 +102,8 @@ def test_a_combination_that_works_only_in_part_ends_with_1_and_says_what_fails(
     assert f"  Does not work: {failing}\n" in found.out
     assert "this works only in part: import and mean fail (" in found.err
     assert advise(partly("test-fail:assertion(test_other)", sum="yes")).err == (
-        "warning: this works only in part: it came to test-fail:assertion(test_other)"
-        " (--need CAPABILITY asks for no more than you need)\n"
+        "warning: this works only in part: test-fail:assertion(test_other)"
+        " (--need CAPABILITY limits the request to what you need)\n"
     )
 
 

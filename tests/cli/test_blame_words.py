@@ -16,13 +16,13 @@ MORE = ApiChange(name="lib.call", kind="signature", file="lib/core.py", new=("ho
 @pytest.mark.parametrize(
     ("change", "versions", "untested", "sentence"),
     [
-        (ADDED, "2.0 1.9", 0, "`lib.new` came with 2.0, in lib/core.py; 1.9 does not have it yet"),
+        (ADDED, "2.0 1.9", 0, "`lib.new` was added in 2.0, in lib/core.py; 1.9 does not have it"),
         # Which of the releases between brought it is not known.
-        (ADDED, "2.0 1.5", 3, "`lib.new` came after 1.5; 2.0 has it in lib/core.py"),
-        (CALLED, "2.0 1.9", 0, "`lib.call` of 1.9 does not take app yet; it is in lib/core.py"),
-        (MORE, "2.0 1.9", 0, "`lib.call` of 1.9 still takes host; it is in lib/core.py"),
-        (CALLED, "1.9 2.0", 0, "`lib.call` no longer takes app; it is in lib/core.py"),
-        (MORE, "1.9 2.0", 0, "`lib.call` takes host besides; it is in lib/core.py"),
+        (ADDED, "2.0 1.5", 3, "`lib.new` was added after 1.5; 2.0 has it in lib/core.py"),
+        (CALLED, "2.0 1.9", 0, "`lib.call` of 1.9 does not accept app yet; it is in lib/core.py"),
+        (MORE, "2.0 1.9", 0, "`lib.call` of 1.9 still accepts host; it is in lib/core.py"),
+        (CALLED, "1.9 2.0", 0, "`lib.call` no longer accepts app; it is in lib/core.py"),
+        (MORE, "1.9 2.0", 0, "`lib.call` also accepts host; it is in lib/core.py"),
     ],
 )
 def test_what_an_older_release_has_not_yet_is_not_called_gone(

@@ -260,7 +260,7 @@ def test_other_requirements_are_locked_anew_and_named(zoo: Repository) -> None:
     checkout(zoo.root, RENAMED, "1.1.dev0", "Requires-Dist: other<2")
     code, out, err = zoo.run("diff", "zoo")
     assert code == 1, err
-    assert f"{LOCAL} has other packages, too: other missing -> 1.0" in out
+    assert f"{LOCAL} also has other packages: other missing -> 1.0" in out
 
 
 def test_a_python_that_is_dropped_is_broken_without_a_run(zoo: Repository) -> None:
@@ -339,7 +339,7 @@ def test_a_failing_release_is_mended_by_a_checkout(
     checkout(tmp_path, MODULE)
     code, out, err = zoo.run("diff", "zoo")
     assert code == 0, err
-    assert "1 cell: 1 mended" in out
+    assert "1 cell: 1 fixed" in out
     assert "life.name (Name) works now" in out
 
 
@@ -381,8 +381,8 @@ def test_a_checkout_that_is_none_has_one_clear_line(
         (("diff", "zoo", "py9*"), "no cell of the checkout is 'py9*'"),
         (("diff", "zoo", "--subject-from", "nowhere"), "there is no such source to build"),
         (("diff", "zoo", "--subject-from", "git+ext::sh"), "is not an address that git can"),
-        (("run", "zoo", "--keep-records"), "--keep-records goes with --subject-from"),
-        (("run", "zoo", "--keep", "--subject-from", "."), "--subject-from goes without --dry-run"),
+        (("run", "zoo", "--keep-records"), "--keep-records needs --subject-from"),
+        (("run", "zoo", "--keep", "--subject-from", "."), "--subject-from excludes --dry-run"),
     ],
 )
 def test_what_cannot_be_asked_is_said_in_one_line(
@@ -479,7 +479,9 @@ def test_a_minimum_that_the_tests_keep_out_is_not_called_true(project: Repositor
     (project.root / "tests" / "test_lost.py").write_text(lost)
     ran = project.run("floor", ".", "--python", SERIES, "--json", "--check", "-k", "third")
     found = minimums(ran)
-    assert "nothing known brings nowhere_to_be_had: --ignore-glob=/*/tests/test_lost.py" in ran[2]
+    assert (
+        "no known package provides nowhere_to_be_had: --ignore-glob=/*/tests/test_lost.py" in ran[2]
+    )
     assert ran[0] == 0, ran[2]
     assert (found["third"]["state"], found["third"]["works"]) == ("untested", "4.0")
     assert "your tests need" in found["third"]["because"]

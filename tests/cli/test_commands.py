@@ -71,7 +71,7 @@ def test_a_lock_outside_the_plan_is_told_and_the_others_are_still_checked(
     (locks / f"{CELL}+relaxed.txt").write_text((locks / f"{CELL}.txt").read_text())
     ran = run("matrix", "lock", "demo", "--check")
     assert ran.code == 0
-    assert f"{CELL}+relaxed has a lock and is not in the plan: passed over" in ran.err
+    assert f"{CELL}+relaxed has a lock but is not in the plan: skipped" in ran.err
 
 
 def test_a_package_that_the_index_lacks_is_told_by_axis_and_an_index_that_fails_is_not(
@@ -108,7 +108,7 @@ def test_discover_lists_the_coordinates_of_each_axis(run: Run) -> None:
         "dep": ["1", "2"],
         "demo": ["1.0", "2.0"],
     }
-    assert "dep: 2 coordinates, 1 to 2" in run("matrix", "discover", "demo").out
+    assert "dep: 2 versions, 1 to 2" in run("matrix", "discover", "demo").out
 
 
 def test_discover_keeps_the_catalogue_when_told_and_then_finds_it_current(
@@ -307,7 +307,7 @@ def test_check_says_which_matrices_are_sound(root: Path, run: Run) -> None:
     (suite / "test_demo.py").write_text("def test_demo(:\n")
     assert "matrices/demo/suite/test_demo.py:1: does not parse on Python" in run("check").err
     (suite / "test_demo.py").write_text("def test_demo():\n    pass\n")
-    assert run("check").out == "sound: demo\n"
+    assert run("check").out == "valid: demo\n"
     assert run("check", "demo", "--json").json["data"] == {"matrices": ["demo"]}
 
 

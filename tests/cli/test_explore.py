@@ -170,7 +170,7 @@ def test_the_old_names_are_warned_about_and_do_what_they_did(
         assert answer.code == 0, answer.err
         (line,) = (line for line in answer.err.splitlines() if line.startswith("warning: "))
         assert f"`compat {words[-1]}` is now `compat run --budget`" in line
-    assert "Nothing to do: all that can be tried here has a fresh result" in answer.out
+    assert "Nothing to do: everything that can run here has a fresh result" in answer.out
 
 
 def test_what_is_due_is_renewed_before_anything_is_explored(

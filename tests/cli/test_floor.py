@@ -111,7 +111,7 @@ class TestByRunning:
         self.answer(root, remember, {CELLS[0]: ["pass"], CELLS[1]: [broken, "pass"] * 20})
         first, raised = self.said
         assert first == "2 cells; at most 12 runs"
-        assert raised.startswith(f"{CELLS[1]} works and fails by turns:")
+        assert raised.startswith(f"{CELLS[1]} is flaky:")
         assert raised.endswith("up to 120 runs now")
 
     def test_versions_that_fail_each_time_amid_working_ones_are_a_hole(
@@ -130,11 +130,11 @@ class TestByRunning:
         answer = self.answer(root, remember, outcomes)
         boundary = answer.boundary
         assert (boundary.works, boundary.exceptions, boundary.flaky) == (0, (2,), ())
-        assert [said for said in self.said if "by turns" in said] == []
+        assert [said for said in self.said if "is flaky" in said] == []
         print_answer(answer, QUESTION)
         printed = capsys.readouterr().out
         assert "3.10 above it fails each time" in printed
-        assert "by turns" not in printed
+        assert "is flaky" not in printed
 
     @pytest.mark.parametrize(
         "outcome", ["install-fail:network(dep)", "test-fail:cancelled", "nothing"]

@@ -152,8 +152,8 @@ def test_equal_causes_are_said_once_with_a_count(capsys: pytest.CaptureFixture[s
         }
     )
     text = capsys.readouterr().out
-    assert text.startswith("2 cells: The import fails: the module dep is not there.\n  b and d\n")
-    assert text.count("dep is not there") == 1
+    assert text.startswith("2 cells: The import fails: the module dep is missing.\n  b and d\n")
+    assert text.count("dep is missing") == 1
     assert "\n  a" not in text
     assert "\x1b" not in text
 
@@ -173,8 +173,8 @@ def test_a_run_ends_with_a_sentence_for_each_place_by_what_ran(workspace: Worksp
         " (1 of 2 works; 1 fails in this combination).",
     ]
     assert next_step(workspace, outcomes) == (
-        "Next: compat advise demo says what to install; compat show demo py3.8-dep1-demo1.0+dated"
-        " shows its test results and how to reproduce them."
+        "Next: compat advise demo recommends what to install; compat show demo"
+        " py3.8-dep1-demo1.0+dated shows its test results and how to reproduce them."
     )
 
 

@@ -48,9 +48,9 @@ def test_sound_locks_are_kept_and_those_that_are_there_are_left(
 ) -> None:
     ran = run("ci", "record", "demo", "--locks", str(handed))
     assert (ran.code, kept(root)) == (0, sorted(CELLS)), ran.err
-    assert "2 locks kept, 0 there already, 0 refused" in ran.err
+    assert "2 locks imported, 0 already here, 0 rejected" in ran.err
     assert (
-        "0 locks kept, 2 there already, 0 refused"
+        "0 locks imported, 2 already here, 0 rejected"
         in run("ci", "record", "demo", "--locks", str(handed)).err
     )
 

@@ -56,9 +56,9 @@ def handed(run: Run, root: Path, tmp_path: Path) -> Path:
 
 def test_a_sound_record_is_kept_once(run: Run, root: Path, handed: Path) -> None:
     first = run("ci", "record", "demo", "--from", str(handed))
-    assert (first.code, first.err) == (0, "1 record kept, 0 there already, 0 refused\n")
+    assert (first.code, first.err) == (0, "1 record imported, 0 already here, 0 rejected\n")
     (kept,) = (root / "matrices" / "demo" / "records").glob("*.jsonl")
-    assert first.out == f"{kept.name}:1  kept\n"
+    assert first.out == f"{kept.name}:1  imported\n"
     again = run("ci", "record", "demo", "--from", str(handed), "--json")
     assert again.code == 0
     assert again.json["data"] == {"kept": [], "known": [f"{kept.name}:1"], "refused": []}
@@ -114,7 +114,7 @@ class TestAPlan:
     ) -> None:
         shards = self.hand_over(tmp_path, made(root, run_url=URL))
         found = run("ci", "record", "demo", "--from", str(shards), "--plan", str(plan))
-        assert (found.code, found.err) == (0, "1 record kept, 0 there already, 0 refused\n")
+        assert (found.code, found.err) == (0, "1 record imported, 0 already here, 0 rejected\n")
 
     def test_what_another_shard_was_to_run_is_refused(
         self, run: Run, root: Path, plan: Path, tmp_path: Path
@@ -156,7 +156,7 @@ class TestAPlan:
         [
             ('"shard": 1', '"shard": 1, "shard": 2', "has the key 'shard' twice"),
             ('"smoke": ""', f'"smoke": "{CELL}"', f"{CELL} stands there 2 times"),
-            ('"since": "20', '"since": "19', "the plan was made at 19"),
+            ('"since": "20', '"since": "19', "the plan of 19"),
         ],
     )
     def test_a_plan_that_contradicts_itself_or_is_stale_is_refused(
@@ -200,7 +200,7 @@ def test_a_suite_whose_capabilities_only_a_run_can_tell_is_told(
     RecordFiles(tmp_path / "elsewhere" / "demo").add(made(root))
     found = run("ci", "record", "demo", "--from", str(tmp_path / "elsewhere" / "demo" / "records"))
     assert found.code == 0
-    assert "suite/test_demo.py:3 makes ids that only a run can tell" in found.err
+    assert "suite/test_demo.py:3 creates ids that only a run can determine" in found.err
 
 
 def test_no_record_at_all_is_a_finding_and_no_folder_is_wrong_usage(

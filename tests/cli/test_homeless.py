@@ -28,8 +28,8 @@ def test_a_user_without_a_home_gets_one_line(
     ran = run(*words)
     assert ran.code == 2
     assert (
-        ran.err == "error: this user has no home folder, in which compat would keep its cache "
-        "(COMPAT_CACHE_DIR=FOLDER names a folder that can be written)\n"
+        ran.err == "error: this user has no home folder for the cache "
+        "(set COMPAT_CACHE_DIR to a writable folder)\n"
     )
 
 
@@ -45,6 +45,6 @@ def test_a_cache_that_cannot_be_made_is_told_in_one_line(
     ran = run(*command.split(), "demo", CELL)
     assert ran.code == 2
     assert (
-        ran.err == "error: the cache folder cannot be made: not a directory "
-        "(COMPAT_CACHE_DIR=FOLDER names a folder that can be written)\n"
+        ran.err == "error: the cache folder cannot be created: not a directory "
+        "(set COMPAT_CACHE_DIR to a writable folder)\n"
     )

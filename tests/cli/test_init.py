@@ -75,12 +75,12 @@ def test_in_an_empty_folder_a_name_is_enough(run: Run, empty: Path) -> None:
         "dep: 2.0 is shut out by what is declared, 2 major versions since 1.0.",
         "my-lib: its newest series, 0.4 to 1.0.",
         "deep: only one series of it meets what is declared",
-        'late: it is asked for only where python_version < "3.8", which no cell is',
+        'late: it is required only if python_version < "3.8", which no cell is',
         "pin: it is pinned to one version",
     ):
         assert sentence in drafted.out
     assert "tool" not in drafted.out
-    assert run("check").out == "sound: my-lib\n"
+    assert run("check").out == "valid: my-lib\n"
     matrix = workspace_of("my-lib", None).matrix
     assert matrix.lowest
     assert [axis.short for axis in matrix.axes] == ["py", "dep", "mylib"]
@@ -121,7 +121,7 @@ def test_tests_without_a_project_that_is_named_are_not_taken_for_its_own(
     # As google-auth 2.63.0 is, which has a setup.py alone.
     (empty / "tests").mkdir()
     (empty / "tests" / "test_a.py").write_text("def test_a(): ...\n")
-    why = "no pyproject.toml with the project's name says whose tests those in tests are"
+    why = "no pyproject.toml names the project of the tests in tests"
     assert f"Suite: an import test, as {why}." in run("init", "my-lib").out
 
 
@@ -179,7 +179,7 @@ def test_the_projects_own_tests_are_the_suite(
     assert lines in text
     assert not (empty / "matrices" / "my-lib" / "suite").exists()
     if "nose" not in pyproject:
-        assert run("check").out == "sound: my-lib\n"
+        assert run("check").out == "valid: my-lib\n"
 
 
 @pytest.mark.parametrize(
@@ -224,8 +224,8 @@ def test_nothing_is_overwritten(run: Run, empty: Path) -> None:
     again = run("init", "my-lib")
     assert again.code == 2
     assert again.err == (
-        "error: matrices/my-lib: is there already, and nothing of it was changed"
-        " (compat check my-lib looks at it)\n"
+        "error: matrices/my-lib: already exists and was not changed"
+        " (compat check my-lib checks it)\n"
     )
     assert path.read_text() == "mine = 1\n"
 
@@ -241,8 +241,8 @@ def test_what_is_drafted_is_told_to_programs(run: Run, empty: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "pyproject", "said"),
     [
-        ((), None, "name a package: there is no pyproject.toml with a project's name here"),
-        ((), "[tool.x]\n", "name a package: there is no pyproject.toml with a project's name here"),
+        ((), None, "no package given, and no pyproject.toml with a project name here"),
+        ((), "[tool.x]\n", "no package given, and no pyproject.toml with a project name here"),
         (("no-such",), None, "the package index has no package 'no-such' (check the name;"),
         (("my-lib", "--root", "gone"), None, "error: gone: is not a directory"),
         ((), "[project\n", "pyproject.toml: is not TOML: "),
@@ -314,7 +314,7 @@ def test_pytest_itself_can_be_what_is_asked_about(
     matrix = workspace_of(package, None).matrix
     assert "pytest" in [axis.package for axis in matrix.packages]
     assert not matrix.suite.requirements
-    assert run("check").out == f"sound: {package}\n"
+    assert run("check").out == f"valid: {package}\n"
 
 
 # Choices

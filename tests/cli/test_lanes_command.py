@@ -32,7 +32,7 @@ def test_without_a_lane_it_says_how_to_declare_one(run: Run) -> None:
     ended = run("matrix", "variants", "demo")
     assert (ended.code, ended.out) == (1, "")
     assert (
-        "demo has no lane; `lowest = true` or [prereleases] in its matrix.toml declares one"
+        "demo has no variant; `lowest = true` or [prereleases] in its matrix.toml declares one"
         in ended.err
     )
 
@@ -41,7 +41,7 @@ def test_before_any_run_it_says_what_to_type(run: Run, with_lowest: Path) -> Non
     ended = run("matrix", "variants", "demo")
     assert ended.code == 0
     assert f"{LOWEST}: unknown" in ended.out
-    assert "compat run demo '*+lowest' finds out" in ended.err
+    assert "compat run demo '*+lowest' tests it" in ended.err
 
 
 def test_a_lowest_cell_is_locked_to_what_its_release_declares(run: Run, with_lowest: Path) -> None:
@@ -120,7 +120,7 @@ def test_the_nightly_shows_the_alert_in_the_summary_of_its_job(
     remember(LOWEST, outcome="import-fail:missing-attribute(dep.new)")
     ended, said, summary = nightly(root)
     assert ended == 0, said
-    assert "what its lanes break, 1 of " in summary
+    assert "failures of its variants, 1 of " in summary
     assert "the lowest declared versions break 1 of 1 cell that works with newer ones" in summary
     assert f"| `{LOWEST}` | " in summary
     assert faults(summary) == ()
@@ -137,7 +137,7 @@ def test_a_summary_without_an_alert_says_how_much_was_tried(
     summary = root / "lanes.md"
     assert run("matrix", "variants", "demo", "--summary", str(summary)).code == 0
     text = summary.read_text("utf-8")
-    assert "its lanes break nothing that is known, 0 of " in text
+    assert "no known failures of its variants, 0 of " in text
 
 
 def test_the_cells_of_a_lane_are_due_with_the_others(

@@ -52,12 +52,14 @@ def test_a_clause_of_the_cells_own_facts_is_kept_once(run: Run, root: Path, clau
     probe = PlainAnswer(cell=LOCKED, on=clause.on, outcome="locked")
     answer = handed(run, root, clause, probes=(probe,))
     assert answer.code == 0, answer.err
-    assert "1 clause and 1 probe kept, 0 refused" in answer.err
+    assert "1 clause and 1 probe imported, 0 rejected" in answer.err
     (kept,) = workspace_of("demo", root).learnt.clauses.conflicts
     assert (kept.facts, kept.pythons, kept.cell) == ((FACT,), ("3.11",), CELL)
     # What it says is what the resolver here says.
     assert kept.because != clause.because
-    assert "0 clauses and 0 probes kept" in run("ci", "record", "demo", "--learnt", "planned").err
+    assert (
+        "0 clauses and 0 probes imported" in run("ci", "record", "demo", "--learnt", "planned").err
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ def test_a_clause_that_says_what_is_not_so_turns_no_cell(
     )
     answer = handed(run, root, forged)
     assert answer.code == 1
-    why = f"{LOCKED} has a lock with dep==1.*" if is_locked else "not by a resolver here"
+    why = f"{LOCKED} has a lock with dep==1.*" if is_locked else "but resolves here"
     assert why in answer.err
     assert workspace_of("demo", root).learnt.clauses.conflicts == ()
 
@@ -100,5 +102,5 @@ def test_a_refusal_of_a_cell_that_can_be_locked_is_refused(
     forged = PlainAnswer(cell=LOCKED, on=clause.on, outcome=REFUSED, because="because I say so")
     answer = handed(run, root, probes=(forged,))
     assert answer.code == 1
-    assert "a resolver finds packages here" in answer.err
+    assert "but resolves here" in answer.err
     assert workspace_of("demo", root).learnt.asked == {}

@@ -118,7 +118,7 @@ def test_the_tests_run_on_what_is_installed_and_are_capabilities_by_their_ids(
     tmp_path: Path, index: FakeIndex, tools: Any
 ) -> None:
     repository = project(tmp_path, index, tools)
-    assert repository.run("check")[1] == "sound: zoo\n"
+    assert repository.run("check")[1] == "valid: zoo\n"
     code, _, err = repository.run("run", "zoo")
     assert code == 0, err
     record = record_of(repository)

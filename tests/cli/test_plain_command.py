@@ -33,7 +33,7 @@ def test_each_release_is_asked_on_each_python_that_it_admits_and_the_answers_are
     assert answers(root) == {FIRST: "locked", SECOND: "locked", GONE: REFUSED}
     assert locks(root) == sorted([FIRST, SECOND])
     assert f"{GONE}  {REFUSED}: there is no version of gone==4.1" in ran.out
-    assert "3 plain installs asked" in ran.err
+    assert "3 plain installs resolved" in ran.err
 
 
 def test_the_answers_name_no_index_and_no_folder(
@@ -85,7 +85,7 @@ def test_trouble_of_the_index_is_no_answer(run: Run, root: Path, demo_index: Fak
 def test_it_is_about_every_release(run: Run, words: tuple[str, ...]) -> None:
     ran = run("matrix", "lock", "demo", "--plain", *words)
     assert ran.code == 2
-    assert "--plain asks about every release" in ran.err
+    assert "--plain covers every release" in ran.err
 
 
 def test_show_tells_each_cause_once(run: Run) -> None:
@@ -103,7 +103,7 @@ def test_show_tells_each_cause_once(run: Run) -> None:
 def test_show_of_a_cell_says_what_a_plain_install_comes_to(run: Run) -> None:
     run("matrix", "discover", "demo", "--write")
     run("matrix", "lock", "demo", "--plain")
-    assert "a plain install today: resolves, not run (asked on " in run("show", "demo", FIRST).out
+    assert "a plain install today: resolves, not run (checked on " in run("show", "demo", FIRST).out
 
 
 def test_show_knows_a_cell_that_was_asked_about_and_never_run(run: Run) -> None:
@@ -111,7 +111,7 @@ def test_show_knows_a_cell_that_was_asked_about_and_never_run(run: Run) -> None:
     run("matrix", "lock", "demo", "--plain")
     ran = run("show", "demo", GONE)
     assert (ran.code, ran.out.splitlines()[0].split(",")[0]) == (0, f"{GONE}: ruled out")
-    assert "a plain install today: refused (asked on " in ran.out
+    assert "a plain install today: refused (checked on " in ran.out
     (row,) = run("show", "demo", GONE, "--json").json["data"]["cells"]
     assert row["verdict"] == "infeasible"
 
@@ -120,7 +120,7 @@ def test_the_advisor_tells_it_of_the_release_that_is_asked_for(run: Run) -> None
     run("matrix", "discover", "demo", "--write")
     run("matrix", "lock", "demo", "--plain")
     said = run("advise", "demo", "demo==2.0").out
-    assert "Python 3.11: refused (asked on " in said
+    assert "Python 3.11: refused (checked on " in said
     assert "Python 3.8: Python not supported" in said
     assert "plain install" not in run("advise", "demo", "demo>=1.0").out
 
@@ -139,8 +139,8 @@ def test_sound_answers_of_another_machine_are_kept(run: Run, root: Path, tmp_pat
     [
         (GONE, "py3.11-dep9-demo9.0", "is not a plain install of this matrix"),
         (GONE, "py3.8-dep2-demo2.0", "is not a plain install of this matrix"),
-        ('"on":"2', '"on":"1', "answers of the last 7 days are taken"),
-        ('"on":"2', '"on":"3', "answers of the last 7 days are taken"),
+        ('"on":"2', '"on":"1', "not of the last 7 days"),
+        ('"on":"2', '"on":"3', "not of the last 7 days"),
         (f'"{REFUSED}"', '"locked"', "its lock is not here"),
     ],
 )

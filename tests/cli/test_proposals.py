@@ -229,7 +229,7 @@ def test_a_projects_folder_moves_with_all_that_states_the_floor(
         assert path.read_text(encoding="utf-8") == expected
     (tmp_path / "empty").mkdir()
     none = run("propose", "demo", "--target", str(tmp_path / "empty"))
-    assert (none.code, "holds no file that states a floor" in none.err) == (2, True)
+    assert (none.code, "has no file that declares a minimum" in none.err) == (2, True)
 
 
 def test_a_target_that_cannot_follow_is_left_and_names_what_it_could(

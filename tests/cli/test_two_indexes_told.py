@@ -22,9 +22,8 @@ def test_check_tells_of_a_package_on_two_indexes_and_which_counts(
     ran = run("check", "demo", "--extra-index-url", private.url)
     assert ran.code == 0
     assert (
-        ran.err
-        == "warning: demo stands on 2 indexes (newest: 0.9 on extra index 1, 2.0 on the main"
-        " index); extra index 1 counts\n"
+        ran.err == "warning: demo is on 2 indexes (newest: 0.9 on extra index 1, 2.0 on the main"
+        " index); extra index 1 is used\n"
     )
 
 
@@ -39,6 +38,6 @@ def test_check_goes_on_where_an_index_does_not_answer(run: Run, private: FakeInd
     ran = run("check", "demo", "--extra-index-url", private.url)
     assert ran.code == 0
     assert (
-        "whether demo stands on two indexes is not known: the package index refuses access (403)"
+        "cannot check whether demo is on two indexes: the package index refuses access (403)"
         in ran.err
     )

@@ -201,7 +201,7 @@ def test_a_changed_run_is_told_as_one(run: Run, demo_index: FakeIndex, root: Pat
     ("words", "told"),
     [
         (("find", "reason", "demo", "pyton"), "did you mean"),
-        (("find", "reason", "demo", "demo"), "the release that is asked about"),
+        (("find", "reason", "demo", "demo"), "the library under test"),
         (("find", "reason", "demo", "python", "--at", "demo=9.9"), "it has 1.0 to 2.0"),
         (("find", "reason", "demo", "python", "--at", "nothing=1"), "no axis 'nothing'"),
         (("find", "reason", "demo", "python", "--at", "demo"), "AXIS=VERSION"),

@@ -368,4 +368,4 @@ def test_off_the_loopback_certificates_are_required(flock: Flock) -> None:
 def test_what_only_this_machine_can_do_is_refused(flock: Flock) -> None:
     words = ("run", "zoo", CELLS[0], "--fleet", "dask://127.0.0.1:1", "--jobs", "2", "--keep")
     code, _, err = flock.run(*words)
-    assert (code, "--jobs and --keep cannot stand with --fleet" in err) == (2, True)
+    assert (code, "--jobs and --keep cannot be combined with --fleet" in err) == (2, True)

@@ -226,14 +226,14 @@ def test_a_worker_whose_canary_dies_runs_nothing() -> None:
     runs = Runs({"canary-0": (broken,)})
     kept, left, stops = run(runs, ["a", "b"])
     assert (kept, left) == ({}, 2)
-    assert stops == ["its canary cell came to install-fail:error"]
+    assert stops == ["its canary cell failed: install-fail:error"]
 
 
 def test_a_canary_that_met_no_fault_of_its_own_is_asked_once_more() -> None:
     kept, left, stops = run(Runs({"canary-0": (offline, GOOD)}), ["a"])
     assert (list(kept), left, stops) == (["a"], 0, [])
     _, left, stops = run(Runs({"canary-0": (offline,)}), ["a"])
-    assert (left, stops) == (1, ["its canary cell came to install-fail:network"])
+    assert (left, stops) == (1, ["its canary cell failed: install-fail:network"])
 
 
 def raising(cell: str) -> Evidence:
@@ -315,7 +315,7 @@ def test_a_fleet_says_which_workers_stopped_and_why() -> None:
         lambda *_: None,
         SilentReporter(),
     )
-    assert fleet.stopped == {0: "its canary cell came to install-fail:error"}
+    assert fleet.stopped == {0: "its canary cell failed: install-fail:error"}
 
 
 def test_what_cannot_be_kept_counts_as_not_run() -> None:

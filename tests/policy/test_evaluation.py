@@ -106,10 +106,7 @@ def test_runs_that_other_cells_could_have_written_to_move_no_floor_but_count_as_
     assert [(each.against, each.because) for each in proof.objections] == [
         (
             "isolation",
-            (
-                f"{name} has no run at isolation L3, which a floor needs: it came to pass on"
-                " 2026-06-14"
-            ),
+            (f"{name} has no run at isolation L3, which a floor needs: pass on 2026-06-14"),
         )
         for name in names
     ]
@@ -183,7 +180,7 @@ def test_a_relaxed_cell_with_a_third_package_in_the_way_neither_supports_nor_con
     assert proof.state == "open"
     told = [objection for objection in proof.objections if evidence.cell in objection.cells]
     assert [(one.against, one.because.partition(" on 20")[0]) for one in told] == [
-        ("missing", f"{evidence.cell} has no answer yet: blocked by third: it came to {failed}")
+        ("missing", f"{evidence.cell} has no answer yet: blocked by third: {failed}")
     ]
 
 

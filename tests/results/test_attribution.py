@@ -83,7 +83,10 @@ class TestFaults:
         assert verdict.kind == "works"
         assert verdict.faults == (CapabilityFault(id="sum", fault=fault),)  # type: ignore[arg-type]
         assert verdict.outcome == Failed(stage="test", cause="error", subject="sum")
-        words = {"release": "in every combination of this release these fail", "index": "not to be"}
+        words = {
+            "release": "in every combination of this release these fail",
+            "index": "not available",
+        }
         assert words[fault] in verdict.reasons[0]
 
     def test_a_declared_fault_of_the_combination_counts(self) -> None:
@@ -346,11 +349,11 @@ class TestScore:
             (
                 Score(passing=1, combination=1, release=1, gone=1, finished=True),
                 "1 of 4 works; 1 fails in this combination; 1 fails in every combination of this"
-                " release; 1 is not to be had today",
+                " release; 1 is not available today",
             ),
             (
                 Score(passing=0, combination=2, gone=2, finished=True),
-                "0 of 4 work; 2 fail in this combination; 2 are not to be had today",
+                "0 of 4 work; 2 fail in this combination; 2 are not available today",
             ),
             (Score(passing=3), "all 3 work; the tests did not run to their end"),
         ],

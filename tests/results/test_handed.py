@@ -284,7 +284,9 @@ class TestAForgedRecord:
         self, tmp_path: Path
     ) -> None:
         put(tmp_path, sound(told="test-fail:assertion(sum)"))
-        assert "came to test-fail:assertion(sum), but no capability failed" in complaint(tmp_path)
+        assert "has outcome test-fail:assertion(sum), but no capability failed" in complaint(
+            tmp_path
+        )
 
     def test_of_a_crash_in_the_first_test_needs_none(self, tmp_path: Path) -> None:
         put(tmp_path, sound(told="test-fail:segfault(sum)", capabilities=()))

@@ -116,7 +116,7 @@ class TestKind:
         )
         assert found.kind == "partial"
         assert found.reasons == (
-            "it imports, and came to test-fail:assertion(mean) on 2026-11-01; these fail: mean",
+            "it imports; test-fail:assertion(mean) on 2026-11-01; these fail: mean",
         )
         assert {one.id: one.status for one in found.capabilities} == {"sum": "yes", "mean": "no"}
 
@@ -194,7 +194,7 @@ class TestInTheWay:
         assert (found.kind, found.evidence, found.latest) == ("unknown", "none", DAY)
         assert found.blocked_by == "third"
         assert found.reasons == (
-            "blocked by third: it came to import-fail:missing-attribute(x) on 2026-11-01",
+            "blocked by third: import-fail:missing-attribute(x) on 2026-11-01",
         )
 
     @pytest.mark.parametrize("involved", [("demo",), ("dep", "demo"), ("python",), ()])
@@ -221,7 +221,7 @@ class TestInTheWay:
         outcome = "collect-fail:test-runner(KeyError; at py/__init__.py:1)"
         found = self.judged("py", cell=f"{CELL}{recipe}", outcome=outcome)
         assert (found.kind, found.evidence, found.latest) == ("unknown", "none", DAY)
-        assert found.reasons == (f"blocked by py: it came to {outcome} on 2026-11-01",)
+        assert found.reasons == (f"blocked by py: {outcome} on 2026-11-01",)
 
     REFUSALS: typing.ClassVar = {
         "lock-fail:conflict(third>=2)": "dep==2 depends on third>=2 and you require third==1",
@@ -296,9 +296,7 @@ class TestFlaky:
             "test-fail:assertion(sum)",
             on(1),
         )
-        assert found.reasons == (
-            "the same lock and suite came to pass and test-fail:assertion(sum)",
-        )
+        assert found.reasons == ("the same lock and suite gave pass and test-fail:assertion(sum)",)
 
     def test_attempts_of_one_run_that_disagree_are_flaky(self) -> None:
         assert judged(ran("test-fail:error(sum)", "pass")).kind == "flaky"
@@ -372,7 +370,7 @@ class TestSpurious:
         found = judged(ran(outcome))
         assert found.kind == "unknown"
         told = (
-            "" if "cancelled" in outcome else f": the newest, of {on(0)}, came to {outcome}, which"
+            "" if "cancelled" in outcome else f": the newest, of {on(0)}, result {outcome}, which"
         )
         assert found.reasons[0].startswith(f"no run of it counts so far{told}")
 
@@ -389,7 +387,7 @@ class TestSpurious:
         found = judged(ran("pass"), ran(outcome, day=3))
         assert (found.kind, found.stale, found.latest) == ("works", True, on(0))
         because = (
-            f"a newer run, of {on(3)}, came to {outcome}, which says nothing about the versions"
+            f"a newer run, of {on(3)}, result {outcome}, which says nothing about the versions"
         )
         assert found.reasons[-1].startswith(because)
         assert not judged(ran("pass"), ran(outcome, day=3), ran("pass", day=4)).stale
@@ -426,7 +424,7 @@ class TestSpurious:
         assert judged(ran(outcome)).kind == "unknown"
         found = judged(ran("pass"), ran(outcome, day=1))
         assert but_for_age(found) == but_for_age(judged(ran("pass")))
-        assert found.reasons[-1].endswith("which counts once a second run comes to it")
+        assert found.reasons[-1].endswith("which needs a second run to confirm")
 
     @pytest.mark.parametrize("outcome", DOUBTFUL)
     def test_it_counts_after_two_runs_of_the_same_lock_and_suite(self, outcome: str) -> None:

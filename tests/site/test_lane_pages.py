@@ -50,7 +50,7 @@ def test_the_page_says_what_is_broken_and_holds_declared_against_installed() -> 
     assert f"{SENTENCE[0].upper()}{SENTENCE[1:]}." in text
     assert "demo 2.0 with dep 2 on Python 3.9" in text
     assert "✗ broken" in text
-    assert "dep.new is missing: it was removed, renamed, or is not there yet." in text
+    assert "dep.new is missing: it was removed, renamed, or not added yet." in text
     assert f"compat blame demo {FRESH} {LOWEST}" in text
     assert "dep>=2.0 : 2.0 installed" in text
     assert "7.4 is not tested" in text

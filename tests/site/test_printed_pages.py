@@ -56,7 +56,7 @@ def test_a_red_cell_tells_class_cause_differences_log_and_how_to_do_it_again(
     text = words(pages[BROKEN])
     for told in (
         "Broken , with changed dependency pins",
-        "The import fails: the module dep is not there.",
+        "The import fails: the module dep is missing.",
         "What fails",
         "import-fail:missing-module(dep)",
         "ModuleNotFoundError: No module named 'dep'",

@@ -321,7 +321,7 @@ class Site:
         parts = [
             (combination, f"{verb(combination)} in this combination"),
             (release, f"{verb(release)} in every combination of this release"),
-            (gone, f"{'is' if gone == 1 else 'are'} not to be had today"),
+            (gone, f"{'is' if gone == 1 else 'are'} not available today"),
         ]
         return "; ".join([head, *(f"{n} {words}" for n, words in parts if n)])
 
@@ -854,7 +854,7 @@ def how_many_are_absent(site: Site, block: Block, said: Said) -> bool:
 @rule(
     r"[✗∅] (.+?) (fails in this combination(?:; the cause is not known yet)?"
     r"|fails in every combination of this release"
-    r"|not to be had today: the package index no longer has what it needs"
+    r"|not available today: the package index no longer has what it needs"
     r"|looked for .+|this version has no such API)(?: (.+))?",
     "cell",
 )
@@ -875,7 +875,7 @@ def one_capability(site: Site, block: Block, said: Said) -> bool:
     faults = {
         "fails in this": ("combination", "unexplained"),
         "fails in every": ("release",),
-        "not to be": ("index",),
+        "not available": ("index",),
     }
     good = next((kinds for start, kinds in faults.items() if said[2].startswith(start)), ())
     why = not said[3] or said[3].startswith(CAUSES.get(found["cause"], "?")) or not found["cause"]
@@ -1169,7 +1169,7 @@ def install_words(site: Site, block: Block, said: Said) -> bool:
 
 
 @rule(
-    r"A plain install, (.+?), ((?:works|is refused|cannot work|was not|partly|has|is|fails|resolves|could).*)\.",
+    r"A plain install, (.+?), ((?:works|does not resolve|cannot work|was not|partly|has|is|fails|resolves|could).*)\.",
     "advise home",
 )
 def plain_install_of_a_card(site: Site, block: Block, said: Said) -> bool:
@@ -1305,7 +1305,7 @@ PLAIN = {
     "works": "works", "partly works": "partial", "flaky": "flaky", "broken": "broken",
     "resolves, not run": "resolves", "refused": "refused", "ruled out by metadata": "ruled-out",
     "needs a build from source": "needs-build", "Python not supported": "not-admitted",
-    "not asked yet": "not-asked", "installs by metadata": "by-metadata", "no wheel": "no-wheel",
+    "not resolved yet": "not-asked", "installs by metadata": "by-metadata", "no wheel": "no-wheel",
 }  # fmt: skip
 
 
@@ -1993,8 +1993,8 @@ REASONS = {
     "It installs; the suite": "flaky", "It installs; the core": "flaky (smoke)", "It was run and fails": "broken",
     "A run of the suite's core": "broken (smoke)", "A resolver finds packages": "resolves, not run",
     "A resolver finds no": "refused", "A package has no wheel here": "needs a build from source",
-    "By their metadata": "ruled out by metadata", "The release's own metadata": "Python not supported",
-    "No resolver was asked": "not asked yet", "No tag of a wheel": "installs by metadata",
+    "By metadata": "ruled out by metadata", "The release's own metadata": "Python not supported",
+    "No resolver has run": "not resolved yet", "Wheel tags and known": "installs by metadata",
 }  # fmt: skip
 
 
