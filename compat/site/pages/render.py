@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from compat.advise.request import label
 from compat.policy.propose import affected_words
-from compat.results.answer import Answer
+from compat.results.answer import STATE_WORDS, Answer
 from compat.results.record import Capability
 from compat.site import paths, status, wording
 from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
@@ -87,7 +87,7 @@ class Printer:
             "TABS": TABS,
             "SHORT": SHORT,
             "KINDS": status.KIND_WORDS,
-            "STATES": status.STATE_WORDS,
+            "STATES": STATE_WORDS,
             "OBSTACLES": OBSTACLES,
             "STYLE_OF_INSTALL": INSTALL_STYLES,
             "VERSION": metadata.version("compat-matrix"),
