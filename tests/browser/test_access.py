@@ -80,8 +80,12 @@ def test_without_script_every_answer_can_be_read(window: Open, states: str) -> N
 def test_in_forced_colours_the_signs_remain(window: Open, states: str) -> None:
     opened = window(states, forced_colors="active")
     page = opened.visit("demo/grid/py3.8/")
-    for sign in ("†", "✓+◷", "≈", "✗"):
+    for sign in ("†", "✓+", "≈", "✗"):
         assert page.locator("table.grid td.place").get_by_text(sign, exact=True).is_visible()
+    # Forced colours take a background away, and leave a border.
+    mark = page.locator("table.grid .stale").first
+    width = "stale => getComputedStyle(stale, '::after').borderTopWidth"
+    assert float(mark.evaluate(width).removesuffix("px")) > 0
 
 
 def test_on_a_narrow_screen_each_row_is_a_line_with_its_answer(window: Open, states: str) -> None:
