@@ -282,7 +282,9 @@ try:
 except OSError as error:
     print("could not write:", error)
 """
-        evidence = lair.run({"animal.py": lies}, {"test_a.py": RED})
+        # Where no cell has been: the import finds no bytecode of ours to write over.
+        fresh = Lair(lair.folder / "fresh", lair.level, lair.tools)
+        evidence = fresh.run({"animal.py": lies}, {"test_a.py": RED})
         red = "test-fail:assertion(test_a.py::test_red"
         # Between the steps it gets bytecode of ours there, so that it has something to write over.
         again = "test-fail:environment-mismatch(wrote to _pytest/__pycache__/python."
