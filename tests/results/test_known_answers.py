@@ -303,7 +303,7 @@ def test_of_failures_at_places_those_in_the_same_package_are_equal() -> None:
     of = picture(failure, record(last, "import-fail:type-error(demo/shape.py:7)"))
     assert inferred(of) == BETWEEN
     verdict = of.by_id["py3.9-fr3-demo1.0"]
-    assert "(demo/core.py:12) and to import-fail:type-error(demo/shape.py:7)" in verdict.reasons[0]
+    assert "(demo/core.py:12) and import-fail:type-error(demo/shape.py:7)" in verdict.reasons[0]
     other = record(last, "import-fail:type-error(frame/shape.py:7)")
     assert inferred(picture(failure, other)) == set()
 
