@@ -169,7 +169,7 @@ def test_an_older_answer_replaces_no_newer_one(run: Run, root: Path, tmp_path: P
     handed.write_text(text.replace(str(kept.on), str(yesterday)), encoding="utf-8")
     ran = run("ci", "record", "demo", "--plain", str(handed))
     assert (ran.code, path.read_text(encoding="utf-8")) == (1, text)
-    assert f"one of {kept.on} is kept" in ran.err
+    assert f"older than the stored one of {kept.on}" in ran.err
 
 
 def test_the_words_of_another_machine_are_redacted(run: Run, root: Path, tmp_path: Path) -> None:
