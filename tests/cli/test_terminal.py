@@ -105,7 +105,7 @@ def test_a_run_shows_its_steps_and_tests_and_ends_with_what_it_taught(
     end = plain.partition("1 of 1 cell\r\n")[2]
     assert "zoowatched 1.0 on Python" in end
     assert "works as published." in end
-    assert f"compat show zoo {repository.cell} shows" in end
+    assert f"compat show zoo {repository.cell} shows" in " ".join(end.split())
     again, text = in_terminal(repository, "run", "zoo", repository.cell, "--isolation", "L0")
     assert again == 0
     assert re.search(r"about \d+ s left", ESCAPE.sub("", text))
