@@ -5,6 +5,8 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeVar
 
+from compat.errors import UsageError
+
 Served = TypeVar("Served", bound="Loopback")
 # A browser opens 6 connections to a host, a resolver up to 50 (uv's default of concurrent
 # downloads, 2026).
@@ -12,11 +14,16 @@ MOST_CONNECTIONS = 64
 
 
 class Loopback:
-    """Answers on the loopback while its context is open; port 0 takes any free one."""
+    """Answers on the loopback while open; port 0 is any free one, UsageError means a taken one."""
 
     def __init__(self, handler: Callable[..., BaseHTTPRequestHandler], port: int = 0) -> None:
         answers: Any = handler
-        self._server = _Server(("127.0.0.1", port), answers)
+        try:
+            self._server = _Server(("127.0.0.1", port), answers)
+        except OSError as cause:
+            if not port:
+                raise
+            raise UsageError.of(f"port {port} is taken", hint="--port sets another one") from cause
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     @property

@@ -106,11 +106,7 @@ def advisories_command(site: str = SITE, port: int = option("Local port.", defau
         raise UsageError.of("no advisories are published there", hint="compat publish writes some")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         documents = [json.loads(archive.read(name)) for name in archive.namelist()]
-    try:
-        service = AdvisoryService(documents, port)
-    except OSError as cause:
-        raise UsageError.of(f"port {port} is taken", hint="--port sets another one") from cause
-    with service:
+    with AdvisoryService(documents, port) as service:
         say(f"{service.url}3.11/ serves {len(documents)} advisories for Python 3.11")
         note("Ctrl+C ends it")
         service.wait()

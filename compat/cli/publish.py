@@ -94,11 +94,7 @@ def serve_command(
         note(f"{changed} written in {time.monotonic() - began:.1f} s")
 
     rebuild()
-    try:
-        preview = Preview(out, port)
-    except OSError as cause:
-        raise UsageError.of(f"port {port} is taken", hint="--port sets another one") from cause
-    with preview:
+    with Preview(out, port) as preview:
         say(f"{preview.url} shows {out}; Ctrl+C ends it")
         # In the repository the pages are a link, which a walk of the folder above it does not
         # follow.
