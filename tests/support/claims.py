@@ -400,7 +400,7 @@ class Site:
 
     @functools.cached_property
     def names_of_packages(self) -> set[str]:
-        return {one["name"] for c in self.cells for one in self.api(f"cells/{c}")["packages"]}
+        return {name for c in self.cells for name in self.api(f"cells/{c}")["packages"]}
 
     @functools.cached_property
     def asked_days(self) -> set[str]:
@@ -920,11 +920,7 @@ def package(site: Site, block: Block, said: Said) -> bool:
             (linked(site, b) for b in site.reading if b.text.startswith("The nearest cell")), ""
         )
         cell = cell_in(site, block) if block.head == "Here" else green
-    pins = (
-        {one["name"]: one["version"] for one in site.api(f"cells/{cell}")["packages"]}
-        if cell
-        else {}
-    )
+    pins = site.api(f"cells/{cell}")["packages"] if cell else {}
     if pins.get(block.row, "not installed") == said[1]:
         return True
     # What a run on an earlier lock had is in no published document.
@@ -1062,7 +1058,7 @@ def has(site: Site, cell: str, said: str) -> bool:
     named = tiles(site, said)
     if named is None:
         return False
-    pins = {one["name"]: one["version"] for one in site.api(f"cells/{cell}")["packages"]}
+    pins = site.api(f"cells/{cell}")["packages"]
     return all(
         one in (site.on(cell, name), pins.get(site.axes[name]["package"]))
         for name, one in named.items()

@@ -351,13 +351,6 @@ class RunSummary(Value, frozen=True, kw_only=True):
     run_url: str | None
 
 
-class PackageVersion(Value, frozen=True, kw_only=True):
-    """A pin of the lock; the lock's file has its hashes."""
-
-    name: str
-    version: str
-
-
 class LiftedRequirement(Lifted, frozen=True, kw_only=True):
     """Published requirements that a relaxed cell does not keep: what stands in their place, by
     which rule and why; `sentence` says the first two in words.
@@ -382,7 +375,8 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     `works` has each capability that works, with the name under which this version has it;
     `capabilities` all that was said of each other one.
 
-    `log` is the excerpt of the newest run; empty when it left none.
+    `log` is the excerpt of the newest run; empty when it left none. `packages` are the pins of the
+    lock, whose file has their hashes.
     """
 
     schema_version: int
@@ -403,7 +397,7 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     runs: tuple[RunSummary, ...]
     log: str
     lock_digest: Sha256 | None
-    packages: tuple[PackageVersion, ...]
+    packages: dict[str, str]
     lifted: tuple[LiftedRequirement, ...]
     published: AsPublished
     commands: Commands | None
@@ -487,10 +481,7 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
         runs=tuple(map(_run, records)),
         log=records[-1].log if records else "",
         lock_digest=entry.lock_digest or None,
-        packages=tuple(
-            PackageVersion(name=pin.name, version=str(pin.version))
-            for pin in (lock.pins if lock is not None else ())
-        ),
+        packages={} if lock is None else {pin.name: str(pin.version) for pin in lock.pins},
         lifted=tuple(made(LiftedRequirement, each, sentence=each.sentence) for each in changed),
         published=as_published(report.snapshot, entry.cell),
         commands=None
