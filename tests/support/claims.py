@@ -157,6 +157,8 @@ class Reader(HTMLParser):
         elif tag in ("td", "th"):
             self.column += 1
         self.open.append((tag, of.get("class", ""), of.get("aria-labelledby") or of.get("id", "")))
+        if tag == "a" and "aria-label" in of:
+            self.words.append(f"{of['aria-label']} ")
         if tag == "a" and "href" in of and "//" not in of["href"]:
             target = of["href"].partition("#")[0]
             self.links.append(
@@ -1410,26 +1412,25 @@ MARKS = {"✓": "y", "✗": "n", "∅": "a", "?": "-"}
 
 
 @rule(
-    r"([\w.!+-]+) ([✓✗∅?])(\*?) (.+ on Python [\d.]+): (works|fails|absent|not tested)(, another cell of this release has a different result)?",
+    r"([\w.!+-]+) \1: (works|fails|absent|not tested)(, another cell of this release has a different result)? ([✓✗∅?])(\*?)",
     "cap",
 )
 def mark(site: Site, block: Block, said: Said) -> bool:
     cell, name = linked(site, block), block.path.split("/")[2]
-    told = STATUS[said[5]] == MARKS[said[2]]
+    told = STATUS[said[2]] == MARKS[said[4]]
     if name not in site.asked:
         return told
     others = {
         site.letter(c, name)
         for c in site.cells
         if site.on(c, site.subject) == said[1] and "y" in site.letters[c] + "n"
-    } - {"-", STATUS[said[5]]}
+    } - {"-", STATUS[said[2]]}
     return (
         told
-        and site.place(cell) == said[4]
         and said[1] == site.on(cell, site.subject)
-        and site.letter(cell, name) == STATUS[said[5]]
-        and (not said[3] or bool(others))
-        and bool(said[3]) == bool(said[6])
+        and site.letter(cell, name) == STATUS[said[2]]
+        and (not said[5] or bool(others))
+        and bool(said[5]) == bool(said[3])
     )
 
 

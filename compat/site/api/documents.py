@@ -372,6 +372,7 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     `sentence` says what the outcome means, `explained` why, where the matrix declares it.
     `cautions` are what it declares of outcomes that the cell may come to on another machine.
 
+    `helpers` has the result of each test of the suite's own helpers.
     `works` has each capability that works, with the name under which this version has it;
     `capabilities` all that was said of each other one.
 
@@ -392,7 +393,7 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     obstacle: Obstacle | None
     works: dict[str, str]
     capabilities: tuple[ExplainedCapability, ...]
-    helpers: tuple[ExplainedCapability, ...]
+    helpers: dict[str, Status]
     metrics: tuple[Metric, ...]
     runs: tuple[RunSummary, ...]
     log: str
@@ -476,7 +477,7 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
         capabilities=tuple(
             _explained(report, entry, c) for c in entry.capabilities if c.status != "yes"
         ),
-        helpers=tuple(_explained(report, entry, helper) for helper in entry.helpers),
+        helpers={helper.id: helper.status for helper in entry.helpers},
         metrics=records[-1].metrics if records else (),
         runs=tuple(map(_run, records)),
         log=records[-1].log if records else "",
@@ -605,10 +606,15 @@ class ReleaseDocument(Document, frozen=True, kw_only=True):
     ruled_out: tuple[ObstacleCount, ...]
 
 
-class CapabilityInCell(Capability, frozen=True, kw_only=True):
-    """A capability in one cell."""
+class CapabilityInCell(Value, frozen=True, kw_only=True):
+    """A capability in one cell, as the cell's own document has it."""
 
     cell: str
+    status: Status
+    cause: str
+    subject: str
+    missing: tuple[str, ...]
+    spelling: str
     latest: datetime.date | None
     stale: bool
 
@@ -776,7 +782,10 @@ def _capability(report: MatrixReport, name: str, answers: Sequence[_Answer]) -> 
         of_helper=name in report.helpers,
         test=test,
         counts={status: statuses[status] for status in STATUSES},
-        cells=tuple(_in_cells(ordered)),
+        cells=tuple(
+            made(CapabilityInCell, c, cell=entry.id, latest=entry.latest, stale=entry.stale)
+            for _, entry, c in ordered
+        ),
         left_out=statuses.total() - len(ordered),
     )
 
@@ -787,16 +796,6 @@ def _in_order(answers: Iterable[_Answer]) -> Iterator[tuple[int, Answer, Capabil
         return ((place, entry, capability) for place, entry in cells)
 
     return merge(*map(rows, answers), key=itemgetter(0))
-
-
-def _in_cells(rows: Iterable[tuple[int, Answer, Capability]]) -> Iterator[CapabilityInCell]:
-    fields: dict[int, dict[str, Any]] = {}
-    for _, entry, capability in rows:
-        if id(capability) not in fields:
-            fields[id(capability)] = asdict(capability)
-        yield CapabilityInCell(
-            **fields[id(capability)], cell=entry.id, latest=entry.latest, stale=entry.stale
-        )
 
 
 def changes_document(report: MatrixReport) -> ChangesDocument:
