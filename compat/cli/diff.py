@@ -51,6 +51,7 @@ from compat.results.record import Record
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, parse_outcome
+from compat.site.paths import address, page
 from compat.site.wording import cause_sentence, count, listed
 from compat.workspace import Workspace
 
@@ -372,6 +373,8 @@ def diff_command(
             say(f"  {sentence}")
             say(*names, indent=4)
         say(*moved, indent=2)
+        compare = address(page(workspace.name, "compare"))
+        note(f"Compare {named} with other releases on the site: {compare}?old={release}")
     suites = []
     for known in differences:
         last = next(reversed(cells.records.get(known.cell, ())), None)

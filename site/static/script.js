@@ -416,8 +416,7 @@
       if (from.cell && to.cell) {
         const values = (side) => new Map(side.cell.metrics.map((one) => [one.name, `${Number(one.value.toPrecision(4)).toLocaleString("en")} ${one.unit}`]));
         const [here, there] = [values(from), values(to)];
-        const pins = (side) => new Map(side.cell.packages.map((one) => [one.name, one.version]));
-        const [old, fresh] = [pins(from), pins(to)];
+        const [old, fresh] = [from, to].map((side) => new Map(Object.entries(side.cell.packages)));
         parts.push(make("h2", "Measurements"), table(["Measured", from.name, to.name], [...here].filter(([name]) => there.has(name)).map(([name, value]) => [name.replaceAll("_", " "), value, there.get(name)])));
         const changed = differing(old, fresh);
         const more = make("details", "");

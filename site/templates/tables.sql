@@ -11,10 +11,15 @@ CREATE TABLE cells (
     gone INTEGER NOT NULL, absent INTEGER NOT NULL, score TEXT NOT NULL
 ) WITHOUT ROWID;
 -- Every cell of the plan, tested or not; `expected` is what tested neighbours let expect of it.
-CREATE TABLE planned (
-    cell TEXT PRIMARY KEY, verdict TEXT NOT NULL, evidence TEXT NOT NULL, expected TEXT,
+-- Few of many thousand differ, so each row of a view is stored once.
+CREATE TABLE plan_kinds (
+    id INTEGER PRIMARY KEY, verdict TEXT NOT NULL, evidence TEXT NOT NULL, expected TEXT,
     obstacle TEXT
-) WITHOUT ROWID;
+);
+CREATE TABLE plan (cell TEXT PRIMARY KEY, kind INTEGER NOT NULL) WITHOUT ROWID;
+CREATE VIEW planned AS
+SELECT plan.cell, plan_kinds.verdict, plan_kinds.evidence, plan_kinds.expected, plan_kinds.obstacle
+FROM plan JOIN plan_kinds ON plan_kinds.id = plan.kind;
 CREATE TABLE coordinates (
     cell TEXT NOT NULL REFERENCES cells (id), axis TEXT NOT NULL, version TEXT NOT NULL,
     place INTEGER NOT NULL,
@@ -29,12 +34,18 @@ CREATE TABLE runs (
     -- A JSON list of numbers, and the set of names that they are of.
     measured TEXT NOT NULL, measures INTEGER NOT NULL
 );
--- What the capabilities came to, once for all runs in which they came to the same.
-CREATE TABLE answers (
-    id INTEGER NOT NULL, capability TEXT NOT NULL, status TEXT NOT NULL, cause TEXT, subject TEXT,
-    spelling TEXT,
-    PRIMARY KEY (id, capability)
+-- The results of the capabilities, once for all runs that have the same.
+CREATE TABLE results (
+    id INTEGER PRIMARY KEY, capability TEXT NOT NULL, status TEXT NOT NULL, cause TEXT,
+    subject TEXT, spelling TEXT
+);
+CREATE TABLE result_sets (
+    id INTEGER NOT NULL, result INTEGER NOT NULL, PRIMARY KEY (id, result)
 ) WITHOUT ROWID;
+CREATE VIEW answers AS
+SELECT result_sets.id, results.capability, results.status, results.cause, results.subject,
+    results.spelling
+FROM result_sets JOIN results ON results.id = result_sets.result;
 CREATE VIEW capabilities AS
 SELECT runs.id AS run, answers.capability, answers.status, answers.cause, answers.subject,
     answers.spelling

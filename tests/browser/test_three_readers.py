@@ -87,6 +87,16 @@ def test_the_failed_command_is_answered_within_two_clicks_and_150_words(
     assert words <= MOST_WORDS
 
 
+@pytest.mark.parametrize("asked", ["", "py3.12/", "macos-arm64/", "py3.9-tf2.9/"])
+def test_the_first_command_is_on_the_first_screen(window: Open, real: str, asked: str) -> None:
+    path = f"tff/advise/{asked}" if asked else "tff/"
+    for width, most in ((1440, 500), (360, 600)):
+        page = window(real, viewport={"width": width, "height": 900}).visit(path)
+        command = page.locator("pre.command:visible").first.bounding_box()
+        assert command is not None
+        assert command["y"] <= most
+
+
 def test_a_release_fits_a_phone_and_opens_with_its_answer(window: Open, real: str) -> None:
     page = window(real, viewport=PHONE).visit("tff/release/0.61.0/")
     assert page.evaluate("document.documentElement.scrollHeight") <= 3600

@@ -133,6 +133,7 @@ def test_a_checkout_that_changes_nothing_is_as_before_and_leaves_nothing(zoo: Re
     code, out, err = zoo.run("diff", "zoo")
     assert code == 0, err
     assert f"{PACKAGE} 1.1.dev0 beside {PACKAGE} 1.0: 1 cell: 1 as before" in out
+    assert "zoo/compare/?old=1.0" in err
     assert kept(zoo) == ["locks", "records"]
     code, out, err = zoo.run("diff", "zoo", "--json")
     assert (code, json.loads(out)["data"]["counts"]["same"]) == (0, 1)

@@ -84,7 +84,7 @@ class TestVersionPages:
         assert "What does not work, and why" in shown
         assert "Upstream support ended on 7 October 2024." in shown
         html = text(content, "demo/advise/py3.8/index.html")
-        assert re.search(r'href="../../../demo/cell/py3.8-dep\d-demo1.0\+\w+/">1.0</a>', html)
+        assert re.search(r'href="../../cell/py3.8-dep\d-demo1.0\+\w+/">1.0</a>', html)
 
     def test_reasons_lead_to_their_place_among_the_causes(self, content: dict[str, bytes]) -> None:
         page = text(content, "demo/advise/py3.8/index.html")

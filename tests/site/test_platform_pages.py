@@ -73,7 +73,7 @@ def test_a_release_says_where_else_it_installs() -> None:
     # Its dep has a wheel for Python 3.9 on Windows, and none on macOS.
     assert "macOS arm64, Python 3.8 and 3.9 ⊘ no wheel" in said
     assert "Windows x86-64, Python 3.9 ○ installs by metadata" in said
-    assert 'href="../../../demo/plain/"' in pages["demo/release/1.0/index.html"]
+    assert 'href="../../plain/"' in pages["demo/release/1.0/index.html"]
 
 
 def test_a_visitor_elsewhere_is_told_first_what_is_known_and_gets_a_container() -> None:
@@ -92,7 +92,7 @@ def test_a_visitor_elsewhere_is_told_first_what_is_known_and_gets_a_container() 
     of.reports[0].snapshot.with_platforms(lambda: tuple(none.values()))
     said = words(printed(of)["demo/advise/macos-arm64/index.html"])
     assert "No release installs on macOS arm64. Use the Docker tab, or Colab." in said
-    assert 'value="macos-arm64" data-path="../demo/advise/macos-arm64/"' in pages["demo/index.html"]
+    assert 'value="macos-arm64" data-path="advise/macos-arm64/"' in pages["demo/index.html"]
 
 
 def test_without_other_platforms_nothing_is_said_of_them() -> None:

@@ -157,6 +157,8 @@ class Reader(HTMLParser):
         elif tag in ("td", "th"):
             self.column += 1
         self.open.append((tag, of.get("class", ""), of.get("aria-labelledby") or of.get("id", "")))
+        if tag == "a" and "aria-label" in of:
+            self.words.append(f"{of['aria-label']} ")
         if tag == "a" and "href" in of and "//" not in of["href"]:
             target = of["href"].partition("#")[0]
             self.links.append(
@@ -400,7 +402,7 @@ class Site:
 
     @functools.cached_property
     def names_of_packages(self) -> set[str]:
-        return {one["name"] for c in self.cells for one in self.api(f"cells/{c}")["packages"]}
+        return {name for c in self.cells for name in self.api(f"cells/{c}")["packages"]}
 
     @functools.cached_property
     def asked_days(self) -> set[str]:
@@ -920,11 +922,7 @@ def package(site: Site, block: Block, said: Said) -> bool:
             (linked(site, b) for b in site.reading if b.text.startswith("The nearest cell")), ""
         )
         cell = cell_in(site, block) if block.head == "Here" else green
-    pins = (
-        {one["name"]: one["version"] for one in site.api(f"cells/{cell}")["packages"]}
-        if cell
-        else {}
-    )
+    pins = site.api(f"cells/{cell}")["packages"] if cell else {}
     if pins.get(block.row, "not installed") == said[1]:
         return True
     # What a run on an earlier lock had is in no published document.
@@ -1062,7 +1060,7 @@ def has(site: Site, cell: str, said: str) -> bool:
     named = tiles(site, said)
     if named is None:
         return False
-    pins = {one["name"]: one["version"] for one in site.api(f"cells/{cell}")["packages"]}
+    pins = site.api(f"cells/{cell}")["packages"]
     return all(
         one in (site.on(cell, name), pins.get(site.axes[name]["package"]))
         for name, one in named.items()
@@ -1414,26 +1412,25 @@ MARKS = {"✓": "y", "✗": "n", "∅": "a", "?": "-"}
 
 
 @rule(
-    r"([\w.!+-]+) ([✓✗∅?])(\*?) (.+ on Python [\d.]+): (works|fails|absent|not tested)(, another cell of this release has a different result)?",
+    r"([\w.!+-]+) \1: (works|fails|absent|not tested)(, another cell of this release has a different result)? ([✓✗∅?])(\*?)",
     "cap",
 )
 def mark(site: Site, block: Block, said: Said) -> bool:
     cell, name = linked(site, block), block.path.split("/")[2]
-    told = STATUS[said[5]] == MARKS[said[2]]
+    told = STATUS[said[2]] == MARKS[said[4]]
     if name not in site.asked:
         return told
     others = {
         site.letter(c, name)
         for c in site.cells
         if site.on(c, site.subject) == said[1] and "y" in site.letters[c] + "n"
-    } - {"-", STATUS[said[5]]}
+    } - {"-", STATUS[said[2]]}
     return (
         told
-        and site.place(cell) == said[4]
         and said[1] == site.on(cell, site.subject)
-        and site.letter(cell, name) == STATUS[said[5]]
-        and (not said[3] or bool(others))
-        and bool(said[3]) == bool(said[6])
+        and site.letter(cell, name) == STATUS[said[2]]
+        and (not said[5] or bool(others))
+        and bool(said[5]) == bool(said[3])
     )
 
 

@@ -351,13 +351,6 @@ class RunSummary(Value, frozen=True, kw_only=True):
     run_url: str | None
 
 
-class PackageVersion(Value, frozen=True, kw_only=True):
-    """A pin of the lock; the lock's file has its hashes."""
-
-    name: str
-    version: str
-
-
 class LiftedRequirement(Lifted, frozen=True, kw_only=True):
     """Published requirements that a relaxed cell does not keep: what stands in their place, by
     which rule and why; `sentence` says the first two in words.
@@ -379,10 +372,12 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     `sentence` says what the outcome means, `explained` why, where the matrix declares it.
     `cautions` are what it declares of outcomes that the cell may come to on another machine.
 
+    `helpers` has the result of each test of the suite's own helpers.
     `works` has each capability that works, with the name under which this version has it;
     `capabilities` all that was said of each other one.
 
-    `log` is the excerpt of the newest run; empty when it left none.
+    `log` is the excerpt of the newest run; empty when it left none. `packages` are the pins of the
+    lock, whose file has their hashes.
     """
 
     schema_version: int
@@ -398,12 +393,12 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     obstacle: Obstacle | None
     works: dict[str, str]
     capabilities: tuple[ExplainedCapability, ...]
-    helpers: tuple[ExplainedCapability, ...]
+    helpers: dict[str, Status]
     metrics: tuple[Metric, ...]
     runs: tuple[RunSummary, ...]
     log: str
     lock_digest: Sha256 | None
-    packages: tuple[PackageVersion, ...]
+    packages: dict[str, str]
     lifted: tuple[LiftedRequirement, ...]
     published: AsPublished
     commands: Commands | None
@@ -482,15 +477,12 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
         capabilities=tuple(
             _explained(report, entry, c) for c in entry.capabilities if c.status != "yes"
         ),
-        helpers=tuple(_explained(report, entry, helper) for helper in entry.helpers),
+        helpers={helper.id: helper.status for helper in entry.helpers},
         metrics=records[-1].metrics if records else (),
         runs=tuple(map(_run, records)),
         log=records[-1].log if records else "",
         lock_digest=entry.lock_digest or None,
-        packages=tuple(
-            PackageVersion(name=pin.name, version=str(pin.version))
-            for pin in (lock.pins if lock is not None else ())
-        ),
+        packages={} if lock is None else {pin.name: str(pin.version) for pin in lock.pins},
         lifted=tuple(made(LiftedRequirement, each, sentence=each.sentence) for each in changed),
         published=as_published(report.snapshot, entry.cell),
         commands=None
@@ -614,10 +606,15 @@ class ReleaseDocument(Document, frozen=True, kw_only=True):
     ruled_out: tuple[ObstacleCount, ...]
 
 
-class CapabilityInCell(Capability, frozen=True, kw_only=True):
-    """A capability in one cell."""
+class CapabilityInCell(Value, frozen=True, kw_only=True):
+    """A capability in one cell, as the cell's own document has it."""
 
     cell: str
+    status: Status
+    cause: str
+    subject: str
+    missing: tuple[str, ...]
+    spelling: str
     latest: datetime.date | None
     stale: bool
 
@@ -785,7 +782,10 @@ def _capability(report: MatrixReport, name: str, answers: Sequence[_Answer]) -> 
         of_helper=name in report.helpers,
         test=test,
         counts={status: statuses[status] for status in STATUSES},
-        cells=tuple(_in_cells(ordered)),
+        cells=tuple(
+            made(CapabilityInCell, c, cell=entry.id, latest=entry.latest, stale=entry.stale)
+            for _, entry, c in ordered
+        ),
         left_out=statuses.total() - len(ordered),
     )
 
@@ -796,16 +796,6 @@ def _in_order(answers: Iterable[_Answer]) -> Iterator[tuple[int, Answer, Capabil
         return ((place, entry, capability) for place, entry in cells)
 
     return merge(*map(rows, answers), key=itemgetter(0))
-
-
-def _in_cells(rows: Iterable[tuple[int, Answer, Capability]]) -> Iterator[CapabilityInCell]:
-    fields: dict[int, dict[str, Any]] = {}
-    for _, entry, capability in rows:
-        if id(capability) not in fields:
-            fields[id(capability)] = asdict(capability)
-        yield CapabilityInCell(
-            **fields[id(capability)], cell=entry.id, latest=entry.latest, stale=entry.stale
-        )
 
 
 def changes_document(report: MatrixReport) -> ChangesDocument:

@@ -62,19 +62,23 @@ def database(report: MatrixReport) -> bytes:
 
 def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterable[Row]]]:
     known = report.snapshot.known
-    answers, measures = _Answers(), dict[Measures, int]()
+    sets, measures = _Numbers(), dict[Measures, int]()
+    results, kinds = _Numbers(), _Numbers()
     yield "cells", (_cell(report, entry) for entry in known)
-    yield "planned", (_planned(entry) for entry in report.snapshot.entries if entry.planned)
+    planned = (entry for entry in report.snapshot.entries if entry.planned)
+    yield "plan", ((entry.cell.id, kinds.of(_planned(entry))) for entry in planned)
+    yield "plan_kinds", ((number, *kind) for kind, number in kinds.numbers.items())
     yield "coordinates", _coordinates(report)
-    yield "runs", _runs(known, answers, measures)
+    yield "runs", _runs(known, sets, measures)
     yield (
-        "answers",
+        "result_sets",
         (
-            (number, *_answer(capability))
-            for capabilities, number in answers.numbers.items()
+            (number, results.of(_result(capability)))
+            for capabilities, number in sets.numbers.items()
             for capability in capabilities
         ),
     )
+    yield "results", ((number, *result) for result, number in results.numbers.items())
     yield (
         "measures",
         (
@@ -86,19 +90,19 @@ def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterable[Row]]]:
     yield "suite", (_test(report, name) for name in (*report.asked, *report.helpers))
 
 
-class _Answers:
-    """What runs came to, with numbers in the order in which they came; equal ones have the same."""
+class _Numbers:
+    """Values with numbers in the order in which they came; equal ones have the same."""
 
     def __init__(self) -> None:
-        self.numbers: dict[tuple[Capability, ...], int] = {}
+        self.numbers: dict[tuple[Any, ...], int] = {}
         # Most that are equal are one object, which is known without a look at what it holds.
-        self._by_object: dict[int, tuple[tuple[Capability, ...], int]] = {}
+        self._by_object: dict[int, tuple[tuple[Any, ...], int]] = {}
 
-    def of(self, capabilities: tuple[Capability, ...]) -> int:
-        known = self._by_object.get(id(capabilities))
+    def of(self, value: tuple[Any, ...]) -> int:
+        known = self._by_object.get(id(value))
         if known is None:
-            number = self.numbers.setdefault(capabilities, len(self.numbers) + 1)
-            known = self._by_object[id(capabilities)] = capabilities, number
+            number = self.numbers.setdefault(value, len(self.numbers) + 1)
+            known = self._by_object[id(value)] = value, number
         return known[1]
 
 
@@ -117,7 +121,7 @@ def _cell(report: MatrixReport, entry: Answer) -> Row:
 
 def _planned(entry: Answer) -> Row:
     obstacle = None if entry.obstacle is None else entry.obstacle.kind
-    return entry.cell.id, entry.kind, entry.evidence, entry.expected, obstacle
+    return entry.kind, entry.evidence, entry.expected, obstacle
 
 
 def _value(value: Any) -> Any:
@@ -138,9 +142,7 @@ def _coordinates(report: MatrixReport) -> Iterator[Row]:
             )
 
 
-def _runs(
-    known: Iterable[Answer], answers: _Answers, measures: dict[Measures, int]
-) -> Iterator[Row]:
+def _runs(known: Iterable[Answer], sets: _Numbers, measures: dict[Measures, int]) -> Iterator[Row]:
     outcomes: dict[tuple[Outcome, ...], str] = {}
     number = 0
     for entry in known:
@@ -161,13 +163,13 @@ def _runs(
                 run.tier,
                 run.lock_digest,
                 run.suite_digest,
-                answers.of(run.capabilities),
+                sets.of(run.capabilities),
                 json.encode(tuple(values)).decode(),
                 measures.setdefault(names, len(measures) + 1),
             )
 
 
-def _answer(capability: Capability) -> Row:
+def _result(capability: Capability) -> Row:
     return (
         fit(capability.id),
         capability.status,

@@ -58,6 +58,9 @@ _BIDI = {
 
 # The file of the documentation that lists the others; forges show a file of this name beside a
 # folder.
+_PREFORMATTED = re.compile(r"(<pre\b.*?</pre>|<textarea\b.*?</textarea>)", re.DOTALL)
+_BETWEEN_TAGS = re.compile(r">[^<>]*&#3[49];[^<>]*<")
+_INDENTATION = re.compile(r"\n\s+")
 _HEADING = re.compile(r"<(h[23])>(.*?)</h[23]>", re.DOTALL)
 _BETWEEN_FILES = re.compile(r'href="(?P<name>[A-Za-z][A-Za-z-]*\.md)"')
 
@@ -142,8 +145,18 @@ class Printer:
         # root of the host.
         root = urlsplit(self.edition.base_url).path
         prefix = root if path == paths.NOT_FOUND else "../" * path.count("/")
-        text = self._environment.get_template(template).render(prefix=prefix, **shown)
-        return text.encode(errors="replace")
+        folder = path.partition("/")[0]
+        text = self._environment.get_template(template).render(
+            prefix=prefix, folder=folder, **shown
+        )
+        # Between tags a quotation mark needs no entity, and a line no indentation.
+        parts = _PREFORMATTED.split(_BETWEEN_TAGS.sub(_bare, text))
+        parts[::2] = (_INDENTATION.sub("\n", part) for part in parts[::2])
+        return "".join(parts).encode(errors="replace")
+
+
+def _bare(text: re.Match[str]) -> str:
+    return text[0].replace("&#39;", "'").replace("&#34;", '"')
 
 
 def printable(value: Any) -> Any:
@@ -224,7 +237,12 @@ def generation() -> str:
 
 @pass_context
 def _to(context: Context, path: str) -> str:
-    return (context["prefix"] + paths.address(path)) or "./"
+    # Of a page in the same first folder the path begins there: it is shorter.
+    prefix, target = context["prefix"], paths.address(path)
+    first, is_below, rest = target.partition("/")
+    if is_below and prefix.startswith("../") and first == context["folder"]:
+        prefix, target = prefix.removeprefix("../"), rest
+    return (prefix + target) or "./"
 
 
 def ticked(text: str) -> Markup:

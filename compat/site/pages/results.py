@@ -947,8 +947,7 @@ def comparison(edition: Edition, report: MatrixReport, old: Version, new: Versio
         measured = [
             (name, a, metrics[1][name]) for name, a in metrics[0].items() if name in metrics[1]
         ]
-        pins = [{pin.name: pin.version for pin in cell.packages} for cell in cells]
-        installed = differences(*pins)
+        installed = differences(*(cell.packages for cell in cells))
     return Doc(
         old=old,
         new=new,
