@@ -294,7 +294,9 @@ class Text:
 def _bare(line: str) -> str:
     plain = _DRAWN.sub(" ", line)
     is_framed = plain.strip()[:1] in "\u2502|"
-    return pattern("margin").compiled.sub("", plain.strip("\u2502| ") if is_framed else plain.rstrip())
+    return pattern("margin").compiled.sub(
+        "", plain.strip("\u2502| ") if is_framed else plain.rstrip()
+    )
 
 
 def specifier(text: str) -> SpecifierSet | None:

@@ -344,11 +344,15 @@ class Index:
     def pythons(self, version: Version) -> list[Version]:
         return [python for python in PYTHONS if self.fits(version, python)]
 
-    def newest(self, wanted: SpecifierSet, python: Version | None = None) -> Version | None:
+    def newest(
+        self, wanted: SpecifierSet, python: Version | None = None, day: str = ""
+    ) -> Version | None:
+        """The newest final release in a range with a file for a Python, up to a day."""
         fitting = [
             version
             for version in self._rows
             if not version.is_prerelease
+            and (not day or self.days[version] <= day)
             and wanted.contains(version)
             and (python is None or self.fits(version, python))
         ]

@@ -560,7 +560,8 @@ def _listed(text: Text) -> Made:
             yield Asked(what=_name(wish[1]), range=wish[2], line=number)
         if re.search(
             r"depends on|[Rr]equire|Ignored the|from versions|satisf|Collecting|ecause"
-            r"|Found existing|ninstall(?:ed|ing) (?!.*nstalled)",
+            r"|Found existing|ninstall(?:ed|ing) (?!.*nstalled)"
+            r"|(?:deprecated|removed|added|introduced|changed|new|available) (?:in|since|from)\b",
             line,
         ):
             continue
