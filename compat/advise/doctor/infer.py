@@ -226,8 +226,6 @@ def case_of(
 def findings(case: Case) -> list[Finding]:
     """All problems, the surest first; each package once for each cause."""
     matched = [finding for infer in _INFERENCES for finding in infer(case)]
-    if not any(finding.is_fault for finding in matched):
-        matched += _failed_at_import(case)
     troubles = {fact.kind for fact in case.all(Trouble)}
     is_certain = any(isinstance(fact, Absent | Refused) for fact in case.facts)
     hidden: tuple[str, ...] = ()
@@ -944,6 +942,12 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     if matched is None and fact.kind == "+" and not owners(f"{last}()"):
         of_python = library().accepts(last, argument)
         matched = of_python if of_python is not None and of_python.is_known else None
+    if matched is None and fact.kind == "+" and (inner := _callers(case)) and inner[-1].package:
+        # No class is named, and the package is: what it has now was added, else it was removed.
+        of_inner = api(inner[-1].package)
+        changed = [p for p in of_inner.takers(argument) if p.is_known] if of_inner else []
+        changed.sort(key=lambda p: len(p.releases) - 1 not in p.had)
+        matched = next(iter(changed), None)
     if matched is not None:
         return _moved(case, matched, shown, fact.line, "type-error")
     return _unplaced_call(case, fact, name, home, keys)
@@ -1053,11 +1057,14 @@ def _binary(case: Case, fact: Binary) -> Finding | None:
     elif fact.kind == "symbol":
         packages = [fact.by, beside] if not fact.what or index(fact.by) else [beside, fact.by]
     what = "C library" if "GLIBC" in fact.needs else fact.what
+    # A file with an argument that its reader does not know was written by a newer release.
+    is_newer = fact.kind == "saved" and any(call.kind == "+" for call in case.all(BadCall))
     return _say(
         "system" if fact.kind == "library" else fact.kind,
         packages,
         fact.line,
-        needs=fact.by if fact.kind == "symbol" else "",
+        needs=fact.by if fact.kind == "symbol" or is_newer else "",
+        direction="newer" if is_newer else "",
         by=fact.by,
         what=what if fact.kind == "library" else beside or "library",
         there=case.there(beside, " ({})"),
@@ -1153,21 +1160,6 @@ def _changed(case: Case, fact: Changed) -> Finding | None:
     return _say("changed", [fact.what], fact.line, old=old, new=new, **fields)
 
 
-# ---- 13: a package that fails at import: no value of the user's is involved yet
-
-
-def _failed_at_import(case: Case) -> Made:
-    inner = next((f for f in reversed(case.trace.frames) if f.package != PYTHON), None)
-    if inner is None or not inner.package or not case.trace.raised:
-        return
-    who, line = inner.package, case.trace.raised[-1].line
-    if not (inner.function == "<module>" or inner.source.startswith(("class ", "@"))):
-        return
-    fields = _python_of(case, who)
-    if fields:
-        yield _say("older-than-python", [PYTHON, who], line, ours=case.python, **fields)
-
-
 def _python_of(case: Case, who: str) -> dict[str, Any]:
     """The Pythons of the day of a package's release, where the present one is newer.
 
@@ -1182,7 +1174,7 @@ def _python_of(case: Case, who: str) -> dict[str, Any]:
     return {"needs": f"python<3.{then[-1] + 1}", "version": version, "day": day[:7]}
 
 
-# ---- 14: a list against published requirements
+# ---- 13: a list against published requirements
 
 
 def _unmet(case: Case) -> Made:
@@ -1198,15 +1190,13 @@ def _unmet(case: Case) -> Made:
                 continue
             needs = known.requires(release, what, case.python) if known is not None else []
             bound = corrected(who, release, what)
-            late = "" if bound else _later_bound(case, who, release, what)
             if needs and not any(_meet(what, need, ours) for need in needs):
                 theirs = Requires(who, str(release), what, needs[-1], 0)
                 yield _conflict(case, Asked(what, ours, 0), theirs)
-            elif late or (bound and not _meet(what, bound, ours)):
-                kind, text = ("later-bound", late) if late else ("corrected", bound)
-                fields = {"needs": f"{what}{text}", "direction": _direction(ours, text)}
-                words = {"who": f"{who} {release}", "one": _shown(ours), "wanted": text}
-                yield _say(kind, [what, who], 0, **fields, **words)
+            elif bound and not _meet(what, bound, ours):
+                fields = {"needs": f"{what}{bound}", "direction": _direction(ours, bound)}
+                words = {"who": f"{who} {release}", "one": _shown(ours), "wanted": bound}
+                yield _say("corrected", [what, who], 0, **fields, **words)
         if known is None:
             continue
         if who in case.installed:
@@ -1215,26 +1205,6 @@ def _unmet(case: Case) -> Made:
             fields = _files_of(case, who, f"=={release}")
             words = {"title": f"{who} {release}", "ours": str(case.python)}
             yield _say("no-file-for-python", [who, PYTHON], 0, **words, **fields)
-
-
-def _later_bound(case: Case, who: str, release: Version, what: str) -> str:
-    """The upper bound of the next release of `who` on a package newer than `who` itself.
-
-    `release` sets none: the maintainers saw the two fail together.
-    """
-    known, beside, version = index(who), index(what), case.versions.get(what)
-    if known is None or beside is None or version is None or release not in known.days:
-        return ""
-    # A withdrawn release is about as old as the next one.
-    day = min(((v, d) for v, d in beside.days.items() if v >= version), default=(version, ""))[1]
-    if day < known.days[release]:
-        return ""
-    later = known.next_stated(release)
-    needs = known.requires(later, what, case.python) if later is not None else []
-    ours = known.requires(release, what, case.python)
-    if _is_capped(ours) or any(SpecifierSet(n).contains(version, prereleases=True) for n in needs):
-        return ""
-    return needs[-1] if needs and _toward(SpecifierSet(needs[-1]), version) == "older" else ""
 
 
 def _is_capped(ranges: Iterable[str]) -> bool:

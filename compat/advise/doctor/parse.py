@@ -591,7 +591,13 @@ def _of_words(text: Text, trace: Traceback) -> Made:
             if not pattern("asks").search(around) or _is_of_a_tool(near):
                 continue
             fact = _fact(match, entry.get("range", ""), text, trace)
-            if fact is None or (fact.what, "") in stated or (fact.what == PYTHON):
+            # `>=0` is what a tool prints for no requirement.
+            if (
+                fact is None
+                or (fact.what, "") in stated
+                or fact.what == PYTHON
+                or fact.range == ">=0"
+            ):
                 continue
             stated.add((fact.what, ""))
             yield fact
