@@ -226,6 +226,8 @@ def case_of(
 def findings(case: Case) -> list[Finding]:
     """All problems, the surest first; each package once for each cause."""
     matched = [finding for infer in _INFERENCES for finding in infer(case)]
+    if not any(finding.is_fault for finding in matched):
+        matched += _failed_at_import(case)
     troubles = {fact.kind for fact in case.all(Trouble)}
     is_certain = any(isinstance(fact, Absent | Refused) for fact in case.facts)
     hidden: tuple[str, ...] = ()
@@ -1160,6 +1162,21 @@ def _changed(case: Case, fact: Changed) -> Finding | None:
     return _say("changed", [fact.what], fact.line, old=old, new=new, **fields)
 
 
+# ---- 13: a package that fails at import: no value of the user's is involved yet
+
+
+def _failed_at_import(case: Case) -> Made:
+    inner = next((f for f in reversed(case.trace.frames) if f.package != PYTHON), None)
+    if inner is None or not inner.package or not case.trace.raised:
+        return
+    who, line = inner.package, case.trace.raised[-1].line
+    if not (inner.function == "<module>" or inner.source.startswith(("class ", "@"))):
+        return
+    fields = _python_of(case, who)
+    if fields:
+        yield _say("older-than-python", [PYTHON, who], line, ours=case.python, **fields)
+
+
 def _python_of(case: Case, who: str) -> dict[str, Any]:
     """The Pythons of the day of a package's release, where the present one is newer.
 
@@ -1174,7 +1191,7 @@ def _python_of(case: Case, who: str) -> dict[str, Any]:
     return {"needs": f"python<3.{then[-1] + 1}", "version": version, "day": day[:7]}
 
 
-# ---- 13: a list against published requirements
+# ---- 14: a list against published requirements
 
 
 def _unmet(case: Case) -> Made:
@@ -1190,13 +1207,15 @@ def _unmet(case: Case) -> Made:
                 continue
             needs = known.requires(release, what, case.python) if known is not None else []
             bound = corrected(who, release, what)
+            late = "" if bound else _later_bound(case, who, release, what)
             if needs and not any(_meet(what, need, ours) for need in needs):
                 theirs = Requires(who, str(release), what, needs[-1], 0)
                 yield _conflict(case, Asked(what, ours, 0), theirs)
-            elif bound and not _meet(what, bound, ours):
-                fields = {"needs": f"{what}{bound}", "direction": _direction(ours, bound)}
-                words = {"who": f"{who} {release}", "one": _shown(ours), "wanted": bound}
-                yield _say("corrected", [what, who], 0, **fields, **words)
+            elif late or (bound and not _meet(what, bound, ours)):
+                kind, text = ("later-bound", late) if late else ("corrected", bound)
+                fields = {"needs": f"{what}{text}", "direction": _direction(ours, text)}
+                words = {"who": f"{who} {release}", "one": _shown(ours), "wanted": text}
+                yield _say(kind, [what, who], 0, **fields, **words)
         if known is None:
             continue
         if who in case.installed:
@@ -1205,6 +1224,26 @@ def _unmet(case: Case) -> Made:
             fields = _files_of(case, who, f"=={release}")
             words = {"title": f"{who} {release}", "ours": str(case.python)}
             yield _say("no-file-for-python", [who, PYTHON], 0, **words, **fields)
+
+
+def _later_bound(case: Case, who: str, release: Version, what: str) -> str:
+    """The upper bound of the next release of `who` on a package newer than `who` itself.
+
+    `release` sets none: the maintainers saw the two fail together.
+    """
+    known, beside, version = index(who), index(what), case.versions.get(what)
+    if known is None or beside is None or version is None or release not in known.days:
+        return ""
+    # A withdrawn release is about as old as the next one.
+    day = min(((v, d) for v, d in beside.days.items() if v >= version), default=(version, ""))[1]
+    if day < known.days[release]:
+        return ""
+    later = known.next_stated(release)
+    needs = known.requires(later, what, case.python) if later is not None else []
+    ours = known.requires(release, what, case.python)
+    if _is_capped(ours) or any(SpecifierSet(n).contains(version, prereleases=True) for n in needs):
+        return ""
+    return needs[-1] if needs and _toward(SpecifierSet(needs[-1]), version) == "older" else ""
 
 
 def _is_capped(ranges: Iterable[str]) -> bool:
