@@ -137,8 +137,8 @@ def doctor_command(
 
 def _answers(matrix: str, asked: _Asked) -> "list[tuple[Workspace, Diagnosis]]":
     """What the named matrix says, else each whose subject is what fails or is spoken of."""
-    found = _matrix_files()
-    if not (matrix or any(map(asked.may_concern, found.values()))):
+    declared = _matrix_files()
+    if not (matrix or any(map(asked.may_concern, declared.values()))):
         return []
     from compat.advise.diagnosis import concerns, diagnosis, touches
     from compat.cli.options import workspace_of
@@ -148,7 +148,7 @@ def _answers(matrix: str, asked: _Asked) -> "list[tuple[Workspace, Diagnosis]]":
         workspace = workspace_of(matrix)
         return [(workspace, diagnosis(known_facts(workspace), packages, message))]
     answers = []
-    for workspace in map(workspace_of, found):
+    for workspace in map(workspace_of, declared):
         if touches(workspace.matrix, packages, message):
             answer = diagnosis(known_facts(workspace), packages, message)
             if message is not None or concerns(workspace.matrix, answer, packages):
@@ -292,11 +292,11 @@ def _print(asked: _Asked, answers: "list[tuple[Workspace, Diagnosis]]") -> None:
         else:
             say(f"unproven: {read} read, no known problems, and no matrix here covers them")
         places = [f" (line {f.lines[0]})" if any(f.lines) else "" for f in faults_told]
-        told = (
+        shown = (
             (f"{f.sentence}{place if has_message else ''}", f.advice)
             for f, place in zip(faults_told, places, strict=True)
         )
-        _say_problems(told, len(faults_told))
+        _say_problems(shown, len(faults_told))
         notes = (finding.sentence for finding in asked.read.findings if not finding.is_fault)
         say(*(f"Note: {sentence}" for sentence in notes), indent=2)
         command = _remedy(asked, faults_told[0]) if faults_told else ""
@@ -325,8 +325,8 @@ def _print(asked: _Asked, answers: "list[tuple[Workspace, Diagnosis]]") -> None:
             _print_change(workspace, asked, answer)
 
 
-def _say_problems(told: Iterable[tuple[str, str]], total: int) -> None:
-    for sentence, more in islice(told, _PROBLEMS):
+def _say_problems(shown: Iterable[tuple[str, str]], total: int) -> None:
+    for sentence, more in islice(shown, _PROBLEMS):
         say(f"  {sentence}", *([f"    {more}"] if more else []))
     if total > _PROBLEMS:
         say(f"  and {_count(total - _PROBLEMS, 'more problem')}: --json has all")
