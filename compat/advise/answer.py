@@ -99,7 +99,7 @@ class Ranks:
 
     def __init__(self, snapshot: Snapshot, proofs: tuple[Answer, ...]) -> None:
         self.positions = positions(snapshot)
-        axes = (*_order(snapshot.matrix), snapshot.matrix.interpreters.name)
+        axes = _order(snapshot.matrix)
         every = [
             tuple([self.positions[axis][proof.cell.on(axis).version] for axis in axes])
             for proof in proofs
@@ -220,8 +220,9 @@ def positions(snapshot: Snapshot) -> dict[str, dict[Version, int]]:
 
 
 def _order(matrix: Matrix) -> tuple[str, ...]:
-    subject = matrix.subject
-    return subject, *(axis.name for axis in matrix.packages if axis.name != subject)
+    """The axes as combinations are compared by them: the subject, its packages, the Python."""
+    subject, others = matrix.subject, (axis.name for axis in matrix.packages)
+    return subject, *(name for name in others if name != subject), matrix.interpreters.name
 
 
 def _alternatives(matrix: Matrix, best: Answer, others: Sequence[Answer]) -> list[Answer]:
@@ -306,7 +307,7 @@ def obstructions(snapshot: Snapshot, request: Request) -> Iterator[str]:
         nowhere = (want for want in request.wants if not asked[want.axis.name])
         yield from (unavailable(want, snapshot.catalogue) for want in nowhere)
         return
-    order = (subject, *(axis.name for axis in snapshot.matrix.axes if axis.name != subject))
+    order = _order(snapshot.matrix)
     matching.sort(key=lambda e: [-known[axis][e.cell.on(axis).version] for axis in order])
     tried = [entry for entry in matching if entry.is_tested]
     if tried:

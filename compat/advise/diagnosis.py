@@ -16,7 +16,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from compat.advise.doctor.facts import requirement_of
 from compat.advise.doctor.infer import Finding
+from compat.advise.doctor.known import index
 from compat.advise.message import Message, read_message, signs
 from compat.advise.named_builds import (
     base_of,
@@ -34,7 +36,7 @@ from compat.lock.lock_text import locked_version, read_pins
 from compat.plan.cell import RECIPES
 from compat.plan.feasible import required_python
 from compat.plan.platform import accepted_tags, admits, marker_values
-from compat.plan.requirements import active, parsed, published_names, requirement_of
+from compat.plan.requirements import active, parsed, published_names
 from compat.results.answer import Answer, mostly_works, verdict_clause
 from compat.results.learnt import KeptBlame
 from compat.results.record import PYTHON, Record, involved
@@ -140,13 +142,28 @@ def diagnosis(
 
 
 def touches(matrix: Matrix, packages: PackageList, message: Message | None) -> bool:
-    """Return whether an environment has a matrix's subject or a differently named build of it, or a
-    message mentions it.
+    """Return whether a message mentions a matrix's subject or its findings blame it; without a
+    message, whether a list has it or a differently named build of it.
     """
-    package = matrix.subject_axis.package
+    package = matrix.subject_axis.normalised_name
+    if message is not None:
+        blamed = {name for finding in message.findings for name in finding.packages}
+        return package in blamed or _speaks_of(matrix, message)
     instead = stand_ins(packages.versions, short_names(matrix))
-    installed = {*packages.versions, *packages.ranges, *instead}
-    return canonicalize_name(package) in installed or _speaks_of(matrix, message)
+    return package in {*packages.versions, *packages.ranges, *instead}
+
+
+def concerns(matrix: Matrix, answer: "Diagnosis", packages: PackageList) -> bool:
+    """Return whether the answer is about what a list is for: its subject fails, the very set was
+    run, or no other package of the list brought the subject.
+    """
+    subject = str(matrix.subject_axis.normalised_name)
+    if answer.proof is not None or any(subject in problem.packages for problem in answer.problems):
+        return True
+    return subject not in _NOT_IN_FREEZE and not any(
+        (known := index(name)) is not None and known.requires(version, subject, packages.python)
+        for name, version in packages.versions.items()
+    )
 
 
 def _speaks_of(matrix: Matrix, message: Message | None) -> bool:

@@ -7,13 +7,16 @@ import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
+from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.doctor.facts import grammar
-from compat.declare.matrix import Matrix
 from compat.value import Value
+
+if TYPE_CHECKING:
+    from compat.declare.matrix import Matrix
 
 # Suffixes that describe a build. The meaning of "-binary" or "-headless" differs by package.
 _KINDS = frozenset(("nightly", "gpu", "cpu", "rocm"))
@@ -102,7 +105,7 @@ def base_of(name: str, short: Mapping[str, str]) -> str:
     return "-".join((short.get(rest[0], rest[0]), *rest[1:]))
 
 
-def short_names(matrix: Matrix) -> dict[str, str]:
+def short_names(matrix: "Matrix") -> dict[str, str]:
     others = {canonicalize_name(name): name for name in matrix.namesakes}
     return others | {axis.short: axis.normalised_name for axis in matrix.packages}
 

@@ -7,19 +7,19 @@ poetry, uv and pipenv. Lines that are not understood are reported unchanged, nev
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from packaging.markers import Marker
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
-from compat.advise.doctor.facts import version_of
+from compat.advise.doctor.facts import requirement_of, version_of
 from compat.errors import UsageError
-from compat.index.release import Published
-from compat.plan.platform import marker_values
-from compat.plan.requirements import requirement_of
 from compat.value import Value
+
+if TYPE_CHECKING:
+    from compat.index.release import Published
 
 # The longest list read: room for a lock with hashes of some hundred packages. A choice.
 MOST_CHARACTERS = 4_000_000
@@ -58,7 +58,7 @@ class PackageList(Value, frozen=True):
 
     versions: dict[str, Version]
     python: Version | None = None
-    metadata: dict[str, Published] = msgspec.field(default_factory=dict)
+    metadata: "dict[str, Published]" = msgspec.field(default_factory=dict)
     is_whole: bool = False
     unread: tuple[str, ...] = ()
     unread_count: int = 0
@@ -182,6 +182,8 @@ def _holds(marker: Marker, python: Version | None) -> bool:
     """Whether a marker admits the Python; where that is unknown, every marker does."""
     if python is None:
         return True
+    from compat.plan.platform import marker_values
+
     return marker.evaluate(marker_values(python, "x86_64-manylinux_2_31"))
 
 

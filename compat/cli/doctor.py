@@ -1,35 +1,35 @@
-"""The command that says what is wrong with an environment: doctor."""
+"""The command that says what is wrong with an environment: doctor.
+
+What only a matrix or an environment needs is imported there: a message alone is answered without.
+"""
 
 import os
 import re
 import stat
 import sys
+from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from packaging.version import Version
 
-from compat.advise.commands import Whereabouts, commands
-from compat.advise.diagnosis import Diagnosis, KnownFacts, diagnosis, files_of_known, touches
 from compat.advise.doctor.facts import MOST_READ, PYTHON
 from compat.advise.doctor.infer import Finding
 from compat.advise.message import Message, read_message
 from compat.advise.package_list import MOST_CHARACTERS, PackageList, listed_versions, read_list
-from compat.advise.request import label
 from compat.cli.arguments import Exit, argument, given, option
-from compat.cli.environment import environment_beside, own_packages, packages_of
-from compat.cli.installs import known_elsewhere, say_elsewhere
-from compat.cli.options import OTHER_PLATFORM, matrices_folder, matrix_names, workspace_of
 from compat.cli.output import envelope, note, say
-from compat.declare.matrix import InterpreterAxis, PackageAxis
-from compat.declare.platforms import PlatformName
 from compat.errors import UsageError, reason
-from compat.results.answer import Answer, verdict_clause
-from compat.results.learnt import kept_blames
-from compat.site.wording import cause_sentence, count
-from compat.workspace import Workspace
+
+if TYPE_CHECKING:
+    from compat.advise.diagnosis import Diagnosis, KnownFacts
+    from compat.declare.matrix import InterpreterAxis, PackageAxis
+    from compat.declare.platforms import PlatformName
+    from compat.results.answer import Answer
+    from compat.workspace import Workspace
 
 # So many lines of each kind fit on a screen.
 _PROBLEMS, _DIFFERENCES, _NOTES = 4, 6, 3
@@ -45,11 +45,24 @@ class _Asked:
     def __init__(
         self, packages: PackageList, text: str, python: Version | None, installer: str
     ) -> None:
-        self.packages, self.installer = packages, installer
+        self.installer = installer
         self.read = read_message(
             text, python or packages.python, packages.versions, packages.ranges
         )
+        if python is None and packages.python is None and text:
+            packages = msgspec.structs.replace(packages, python=self.read.python)
+        self.packages = packages
         self.message: Message | None = self.read if text.strip() else None
+
+    def may_concern(self, declaration: str) -> bool:
+        """Whether a name in a matrix's declaration is in the message or in the list: reading the
+        matrix itself takes longer than the answer.
+        """
+        text = self.message.text.lower().replace("_", "-") if self.message is not None else ""
+        names = re.findall(r'^(?:package|module|subject) = "(.+)"', declaration, re.MULTILINE)
+        stems = {re.sub(r"[-_.]+", "-", name.lower()) for name in names}
+        listed = {*self.packages.versions, *self.packages.ranges} if not text else ()
+        return any(stem in text or any(stem in each for each in listed) for stem in stems)
 
 
 def doctor_command(
@@ -68,7 +81,7 @@ def doctor_command(
         "Error message of pip, uv or Python; - reads stdin (default if piped).",
         metavar="FILE",
     ),
-    platform: str = OTHER_PLATFORM,
+    platform: str = option("Declared platform, such as macos-arm64, or all.", metavar="PLATFORM"),
 ) -> None:
     """Explain a failing environment or error message, and what to change.
 
@@ -80,19 +93,13 @@ def doctor_command(
     doctor tff --freeze requirements.txt --python 3.9; compat doctor tff --platform macos-arm64
     """
     asked = _asked(python, freeze, message)
-    try:
-        named = [matrix] if matrix else matrix_names(matrices_folder())
-    except UsageError:
-        named = []  # nobody needs a repository to ask about a message
     packages = asked.packages
-    answers = [
-        (workspace, diagnosis(known_facts(workspace), packages, asked.message))
-        for workspace in map(workspace_of, named)
-        if matrix or touches(workspace.matrix, packages, asked.message)
-    ]
+    answers = _answers(matrix, asked)
     elsewhere: list[dict[PlatformName, list[str]]] = [{} for _ in answers]
-    for lines, (workspace, _) in zip(elsewhere, answers, strict=True):
-        if platform:
+    if platform:
+        from compat.cli.installs import known_elsewhere, say_elsewhere
+
+        for lines, (workspace, _) in zip(elsewhere, answers, strict=True):
             release = packages.versions.get(workspace.matrix.subject_axis.normalised_name)
             lines.update(known_elsewhere(workspace, release, packages.python, platform))
     if given.as_json:
@@ -123,9 +130,40 @@ def doctor_command(
         envelope({**document, "unread": packages.unread, "findings": findings, "answers": rows})
     else:
         _print(asked, answers)
-        for lines in elsewhere:
+        for lines in filter(None, elsewhere):
             say_elsewhere(lines)
     raise Exit(0 if answers and all(works(answer) for _, answer in answers) else 1)
+
+
+def _answers(matrix: str, asked: _Asked) -> "list[tuple[Workspace, Diagnosis]]":
+    """What the named matrix says, else each whose subject is what fails or is spoken of."""
+    declared = _matrix_files()
+    if not (matrix or any(map(asked.may_concern, declared.values()))):
+        return []
+    from compat.advise.diagnosis import concerns, diagnosis, touches
+    from compat.cli.options import workspace_of
+
+    packages, message = asked.packages, asked.message
+    if matrix:
+        workspace = workspace_of(matrix)
+        return [(workspace, diagnosis(known_facts(workspace), packages, message))]
+    answers = []
+    for workspace in map(workspace_of, declared):
+        if touches(workspace.matrix, packages, message):
+            answer = diagnosis(known_facts(workspace), packages, message)
+            if message is not None or concerns(workspace.matrix, answer, packages):
+                answers.append((workspace, answer))
+    return sorted(answers, key=lambda pair: pair[1].state == "unproven")
+
+
+def _matrix_files() -> dict[str, str]:
+    """The declarations of the matrices of this repository: none outside of one, as nobody needs a
+    repository to ask about a message.
+    """
+    starts = [given.root] if given.root is not None else [Path.cwd(), *Path.cwd().parents]
+    folder = next((f for each in starts if (f := each / "matrices").is_dir()), None)
+    paths = sorted(folder.glob("*/matrix.toml")) if folder is not None else ()
+    return {path.parent.name: path.read_text("utf-8", "replace") for path in paths}
 
 
 _FINDING = ("cause", "packages", "direction", "sentence", "advice", "needs", "lines", "is_fault")
@@ -161,6 +199,8 @@ def _asked(python: str, freeze: str, message: str) -> _Asked:
             )
         installer = "pip install"
     elif python and not named_version:
+        from compat.cli.environment import packages_of
+
         packages = packages_of(Path(python))
         executable = f"{python}/bin/python" if Path(python).is_dir() else python
         has_pip = "pip" in packages.versions
@@ -170,11 +210,11 @@ def _asked(python: str, freeze: str, message: str) -> _Asked:
             else f"uv pip install --python {quote(executable)}"
         )
     elif message:
-        packages = PackageList(
-            versions=listed_versions(text), python=read_message(text, version).python
-        )
+        packages = PackageList(versions=listed_versions(text))
         installer = "uv pip install" if "No solution found" in text else "pip install"
     else:
+        from compat.cli.environment import own_packages
+
         packages = own_packages()
     if version is not None:
         packages = msgspec.structs.replace(packages, python=version)
@@ -207,8 +247,12 @@ def _text(place: str, most: int) -> str:
     return text if most == MOST_CHARACTERS else text[-most:]
 
 
-def known_facts(workspace: Workspace) -> KnownFacts:
+def known_facts(workspace: "Workspace") -> "KnownFacts":
     """Return what is known of a matrix. Raises UsageError for one without a kept catalogue."""
+    from compat.advise.diagnosis import KnownFacts, files_of_known
+    from compat.results.learnt import kept_blames
+    from compat.site.wording import cause_sentence
+
     if workspace.kept_catalogue is None:
         hint = f"compat matrix discover {workspace.name} --write stores one"
         raise UsageError.of(f"matrix {workspace.name!r} has no stored catalogue", hint=hint)
@@ -223,40 +267,44 @@ def known_facts(workspace: Workspace) -> KnownFacts:
     )
 
 
-def works(answer: Diagnosis) -> bool:
+def works(answer: "Diagnosis") -> bool:
     """Whether the command ends with 0: a run of exactly this set passed."""
     return answer.state == "proven" and answer.proof is not None and answer.proof.kind == "works"
 
 
-def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
+def _print(asked: _Asked, answers: "list[tuple[Workspace, Diagnosis]]") -> None:
     packages, has_message = asked.packages, asked.message is not None
-    if not has_message and packages.is_whole and (beside := environment_beside()):
-        note(f"read its own environment; --python {beside} reads the active one")
+    if not has_message and packages.is_whole:
+        from compat.cli.environment import environment_beside
+
+        if beside := environment_beside():
+            note(f"read its own environment; --python {beside} reads the active one")
     if packages.unread_count:
-        lines = count(packages.unread_count, "line")
+        lines = _count(packages.unread_count, "line")
         note(f"warning: {lines} not understood, such as {packages.unread[0][:80]!r}")
     faults_told = _general(asked, answers)
     if faults_told or has_message or not answers:
-        read = count(len(packages.versions) + len(packages.ranges), "package")
+        read = _count(len(packages.versions) + len(packages.ranges), "package")
         if faults_told:
             say(f"broken: {faults_told[0].packages[0]}")
         elif has_message:
             say("unknown: no version problem recognised in this message")
         else:
             say(f"unproven: {read} read, no known problems, and no matrix here covers them")
-        for finding in faults_told[:_PROBLEMS]:
-            place = f" (line {finding.lines[0]})" if any(finding.lines) and has_message else ""
-            say(f"  {finding.sentence}{place}")
-            if finding.advice:
-                say(f"    {finding.advice}")
-        if len(faults_told) > _PROBLEMS:
-            say(f"  and {count(len(faults_told) - _PROBLEMS, 'more problem')}: --json has all")
+        places = [f" (line {f.lines[0]})" if any(f.lines) else "" for f in faults_told]
+        shown = (
+            (f"{f.sentence}{place if has_message else ''}", f.advice)
+            for f, place in zip(faults_told, places, strict=True)
+        )
+        _say_problems(shown, len(faults_told))
         notes = (finding.sentence for finding in asked.read.findings if not finding.is_fault)
         say(*(f"Note: {sentence}" for sentence in notes), indent=2)
         command = _remedy(asked, faults_told[0]) if faults_told else ""
         if command:
             say("  Smallest known fix (untested):", f"    {command}")
     for workspace, answer in answers:
+        from compat.advise.request import label
+
         if faults_told or has_message:
             say("")
         say(f"{workspace.matrix.title}: {answer.state}")
@@ -264,31 +312,36 @@ def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
             f"{label(axis)} {_version_of(axis, packages) or 'unknown'}"
             for axis in workspace.matrix.axes
         )
-        read = f"{count(len(packages.versions), 'package')} read"
+        read = f"{_count(len(packages.versions), 'package')} read"
         say(f"  {axes}; {read if packages.versions else 'from a message alone'}")
         if answer.proof is not None:
             say(f"  {_proof_words(answer.proof)}")
         elif answer.state == "unproven":
             say("  This exact set is untested.")
         known = [p for p in answer.problems if p.ground != "message"]
-        for problem in known[:_PROBLEMS]:
-            say(f"  {problem.sentence}")
-            if problem.because:
-                say(f"    {' '.join(problem.because.split())}")
-        if len(known) > _PROBLEMS:
-            say(f"  and {count(len(known) - _PROBLEMS, 'more problem')}: --json has all")
+        _say_problems(((p.sentence, " ".join(p.because.split())) for p in known), len(known))
         say(*(f"Note: {line}" for line in answer.notes[:_NOTES]), indent=2)
         if not works(answer):
             _print_change(workspace, asked, answer)
 
 
-def _version_of(axis: InterpreterAxis | PackageAxis, packages: PackageList) -> Version | None:
-    if isinstance(axis, InterpreterAxis):
-        return packages.python
-    return packages.versions.get(axis.normalised_name)
+def _say_problems(shown: Iterable[tuple[str, str]], total: int) -> None:
+    for sentence, more in islice(shown, _PROBLEMS):
+        say(f"  {sentence}", *([f"    {more}"] if more else []))
+    if total > _PROBLEMS:
+        say(f"  and {_count(total - _PROBLEMS, 'more problem')}: --json has all")
 
 
-def _general(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> tuple[Finding, ...]:
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def _version_of(axis: "InterpreterAxis | PackageAxis", packages: PackageList) -> Version | None:
+    name = getattr(axis, "normalised_name", PYTHON) if hasattr(axis, "package") else PYTHON
+    return packages.python if name == PYTHON else packages.versions.get(name)
+
+
+def _general(asked: _Asked, answers: "list[tuple[Workspace, Diagnosis]]") -> tuple[Finding, ...]:
     """What holds without a matrix. Of a list, what a matrix says of the same package comes first;
     and a run that works refutes what was only inferred.
     """
@@ -318,12 +371,14 @@ def _remedy(asked: _Asked, finding: Finding) -> str:
     return f"{asked.installer} {quote(finding.needs)}"
 
 
-def _proof_words(entry: Answer) -> str:
+def _proof_words(entry: "Answer") -> str:
+    from compat.results.answer import verdict_clause
+
     score = f": {entry.score.words}" if entry.score.words else ""
     return f"{entry.cell.id} {verdict_clause(entry)}{score}; tested on {entry.latest}"
 
 
-def _print_change(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> None:
+def _print_change(workspace: "Workspace", asked: _Asked, answer: "Diagnosis") -> None:
     neighbour = answer.neighbour
     if neighbour is None:
         say("  Nothing of this matrix is proven so far.")
@@ -343,13 +398,15 @@ def _print_change(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> Non
         parts = (
             "on another Python" if is_other else "",
             ", ".join(shown) + (f" and {more} more" if more > 0 else ""),
-            count(lacking, "further package") if lacking else "",
+            _count(lacking, "further package") if lacking else "",
         )
         say(f"    {'; '.join(filter(None, parts)) or 'the same packages'}")
     pins = [(difference.package, difference.tested) for difference in differ]
     if pins and len(pins) <= _MOST_PINS and not is_other:
         say("    to get it:", f"    {_pip(asked, pins, '--no-deps ')}")
         return
+    from compat.advise.commands import Whereabouts, commands
+
     lock = workspace.lock(neighbour.entry.cell.id)
     if lock is not None and (pins or is_other or not has_list):
         say("    to get it in a new environment:")

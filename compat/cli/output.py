@@ -12,14 +12,17 @@ import msgspec
 
 from compat.cli.arguments import given
 from compat.errors import Fault, one_line, visible
-from compat.results.clauses import Disproof, FileClause
-from compat.site.wording import count
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from compat.results.clauses import Disproof
+
 
 def tell_disproofs(disproofs: Sequence[Disproof], fell: Sequence[str]) -> None:
+    from compat.results.clauses import FileClause
+    from compat.site.wording import count
+
     for disproof in disproofs:
         clause = disproof.clause
         about = clause.path if isinstance(clause, FileClause) else " and ".join(clause.facts)
@@ -52,6 +55,8 @@ def prose(text: str) -> None:
 
 
 def about(seconds: float) -> str:
+    from compat.site.wording import count
+
     if seconds < 59.5:
         return f"about {count(max(1, round(seconds)), 'second')}"
     minutes = round(seconds / 60)

@@ -77,12 +77,3 @@ def parsed(text: str) -> Requirement | None:
         return Requirement(text)
     except InvalidRequirement:
         return None
-
-
-def requirement_of(text: str) -> Requirement | None:
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement:
-        return None
-    requirement.name = canonicalize_name(requirement.name)
-    return requirement

@@ -19,6 +19,7 @@ from compat.advise.doctor.facts import (
     BadCall,
     Have,
     LacksName,
+    Pattern,
     Refused,
     Requires,
     Text,
@@ -432,7 +433,7 @@ def test_a_corrected_bound_is_no_requirement_of_the_release() -> None:
 
 def test_of_a_list_the_one_that_asks_may_change_as_well() -> None:
     first = asked("", "", "pandas==1.5.2\nnumpy==1.20.1\n")[0]
-    assert (first.packages, first.pin) == (("numpy", "pandas"), "numpy==2.5.5")
+    assert (first.packages, first.pin) == (("numpy", "pandas"), "numpy==1.23.5")
     other = re.search(r"or for pandas==([\d.]+)\.", first.advice)
     known = index("pandas")
     assert other is not None
@@ -515,9 +516,11 @@ def test_real_cases(name: str, first: int, named: int, wrong: int, silent_of_fin
     ("name", "culprit", "direction", "works"),
     [
         # When first asked: 38 culprits, 30 changes that work, 14 negatives.
-        ("blind", 42, 37, 37),
+        ("blind", 44, 39, 41),
         # When first asked: 39 culprits, 2 wrong, 32 directions, 23 changes, 15 negatives.
-        ("blind2", 42, 36, 28),
+        ("blind2", 42, 38, 29),
+        # 56 reports. When first asked: 35 culprits, 27 directions, 24 changes, 14 negatives.
+        ("blind3", 37, 30, 30),
     ],
 )
 def test_blind_cases(name: str, culprit: int, direction: int, works: int) -> None:
@@ -545,6 +548,21 @@ def test_blind_cases(name: str, culprit: int, direction: int, works: int) -> Non
     assert counts["direction"] >= direction, counts
     assert counts["works"] >= works, counts
     assert (counts["wrong"], counts["quiet"]) == (0, 15), counts
+
+
+def test_a_format_is_skipped_only_where_it_cannot_match() -> None:
+    tables = grammar()
+    entries = (each for table in tables.values() if isinstance(table, list) for each in table)
+    formats = [entry["pattern"] for entry in entries if "pattern" in entry]
+    formats += tables["patterns"].values()
+    words = {"ab?c|(?:de|fg)+h(?=i)": ("a", "de", "fg"), "(?i)Xy(?:z)?": ("xy",), "(?:a)?": ()}
+    for text, needed in words.items():
+        assert Pattern(text)._words == needed
+    for name in ("sixth", "blind3"):
+        for case in tomllib.loads((HERE / f"doctor_{name}.toml").read_text("utf-8"))["cases"]:
+            flat = Text(case.get("message", "")).flat
+            for each in formats:
+                assert each.may_match(flat) or not each.compiled.search(flat), each.pattern
 
 
 def test_each_kind_of_problem_that_is_said_has_its_sentence() -> None:

@@ -1,6 +1,7 @@
 """The command `compat doctor`: what it reads, what it prints, and how it ends."""
 
 import io
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -109,6 +110,36 @@ def test_a_message_on_standard_input_is_read(doctor: Doctor) -> None:
     assert "Demo: broken\n" in answer.out
     assert "demo requires Python >=3.9, and yours is 3.8.1." in answer.out
     assert answer.code == 1
+
+
+def test_a_matrix_is_told_only_where_its_subject_fails_or_is_what_was_asked_about(
+    doctor: Doctor, freeze: Freeze, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = b"AttributeError: module 'numpy' has no attribute 'bool'."
+    beside = doctor("--freeze", freeze(PROVEN), "--python", "3.9", "--message", "-", piped=message)
+    assert "broken: numpy" in beside.out
+    assert "Demo" not in beside.out
+    # What every environment has is in a list for no reason of its own.
+    other = freeze("demo==1.5\n")
+    assert "Demo: unproven" in doctor("--freeze", other).out
+    monkeypatch.setattr("compat.advise.diagnosis._NOT_IN_FREEZE", frozenset(["demo"]))
+    assert "Demo" not in doctor("--freeze", other).out
+    assert "Demo: proven" in doctor("--freeze", freeze(PROVEN), "--python", "3.9").out
+
+
+def test_a_message_is_answered_without_what_matrices_and_environments_need(tmp_path: Path) -> None:
+    (tmp_path / "error.txt").write_text("AttributeError: module 'numpy' has no attribute 'bool'.\n")
+    code = (
+        "import sys\nfrom compat.cli.app import main\n"
+        "sys.argv = ['compat', 'doctor', '--message', 'error.txt']\n"
+        "try:\n    main()\nfinally:\n    print(sorted(n for n in sys.modules if n in"
+        " ('compat.workspace', 'compat.advise.diagnosis', 'compat.cli.environment')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "numpy==1.23.5" in done.stdout
+    assert done.stdout.endswith("[]\n"), done.stdout
 
 
 def test_a_list_on_standard_input_is_asked_for(doctor: Doctor) -> None:

@@ -181,10 +181,34 @@ class Case:
         stated = version or next(versions, "")
         return f"{who} {stated}" if stated[:1].isdigit() else f"{who}{stated}"
 
-    def pin(self, package: str, wanted: SpecifierSet | None) -> str:
+    def pin(
+        self, package: str, wanted: SpecifierSet | None, by: "Asked | Requires | None" = None
+    ) -> str:
+        """The newest release in a range that has a file for this Python.
+
+        Of a range that is open above: the newest of the time of the release that requires it
+        (`by`), which later ones may break. Other packages' ranges count where a release is in all.
+        """
         known = index(package)
-        version = known.newest(wanted, self.python) if known and wanted is not None else None
-        return f"{package}=={version}" if version is not None else ""
+        if known is None or wanted is None:
+            return ""
+        others = (
+            f.range for f in self.all(Requires) if f.what == package and f.who and not f.is_check
+        )
+        everyone = wanted
+        for each in filter(None, map(specifier, others)):
+            everyone &= each
+        for wish in (everyone, wanted):
+            if by is not None and by.who and not _bounds(wish, _UPPER):
+                their, release = index(by.who), version_of(by.version.lstrip("="))
+                day = their.days.get(release, "") if their is not None and release else ""
+                version = known.newest(wish, self.python, day) if day else None
+                if version is not None:
+                    return f"{package}=={version}"
+            version = known.newest(wish, self.python)
+            if version is not None:
+                return f"{package}=={version}"
+        return ""
 
 
 def case_of(
@@ -245,6 +269,13 @@ def _mended(case: Case, finding: Finding) -> Finding:
             is_out = offered is not None and wish is not None and not wish.contains(offered)
             if finding.cause != "conflict" and is_out and known and wish and known.newest(wish):
                 changed["pin"] = ""  # the newest for this Python, which lacks it as well
+        others = [p for p in finding.packages if p not in (name, PYTHON)]
+        if not changed["pin"] and others and not changed.get("needs", "").startswith(PYTHON):
+            # No release of the asked one: one of the asker that fits what is there, else both.
+            present = case.versions.get(name)
+            way = _admits(case, others[0], name, f"=={present}") if present is not None else ""
+            newer = {"pin": way, "advice": f"Or keep {name} {present}, with another {others[0]}."}
+            changed |= newer if way else _of_one_time(case, finding)
     elif finding.direction not in ("drop", "python"):
         changed |= _of_one_time(case, finding)
     if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
@@ -315,6 +346,9 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
     if newest_of != "Python" and their is not None and newest is not None:
         asked = their.requires(newest, newest_of, case.python)
         fitting = case.pin(newest_of, specifier(asked[-1])) if asked else ""
+        if not fitting and known is not None and newest in their.days:
+            matched = known.of_day(their.days[newest], case.python)
+            fitting = f"{newest_of}=={matched}" if matched is not None else ""
         pin = f"{pin} {fitting}".strip()
     return {"pin": pin, "advice": f"The newest {asker} is written for the newest {newest_of}."}
 
@@ -391,6 +425,7 @@ def _conflict(case: Case, one: Wish, other: Wish) -> Finding:
     if not one.who:
         toward, others = _direction(one.range, other.range), f", or for {way}" if way else ""
         words |= {"who": theirs, "others": others, "needs": f"{what}{wanted}"}
+        words["pin"] = case.pin(what, wanted, other)
         return _say("asked-otherwise", packages, *lines, direction=toward, **words)
     ways = list(dict.fromkeys(filter(None, (_admits(case, one.who, what, other.range), way))))
     advice = "Ask for " + " or for ".join(ways) if ways else "Drop the pin of one of the two"
@@ -568,6 +603,8 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
         *sorted(f.line for f in facts)[:3],
         direction="python"
         if fields.get("needs", "").startswith(PYTHON) or "none of its files" in visited
+        else "newer"
+        if fields.get("pin") and not fact.range
         else "other",
         absent=f"{what}{specifier(fact.range) or ''}",
         title=f"{what}{_shown(fact.range)}",
@@ -766,7 +803,8 @@ def _moved(
         if installed in presence.releases:
             return None
         # The releases between the read ones: it was removed before the present one.
-        wish, when = SpecifierSet(f"<{installed}"), f"before {installed}"
+        last = presence.releases[presence.place_of(installed)]
+        wish, when = SpecifierSet(f"<={last}"), f"up to {last}"
     is_gone = bool(_bounds(wish, _UPPER))
     return _say(
         "moved",
@@ -906,6 +944,12 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     if matched is None and fact.kind == "+" and not owners(f"{last}()"):
         of_python = library().accepts(last, argument)
         matched = of_python if of_python is not None and of_python.is_known else None
+    if matched is None and fact.kind == "+" and (inner := _callers(case)) and inner[-1].package:
+        # No class is named, and the package is: what it has now was added, else it was removed.
+        of_inner = api(inner[-1].package)
+        changed = [p for p in of_inner.takers(argument) if p.is_known] if of_inner else []
+        changed.sort(key=lambda p: len(p.releases) - 1 not in p.had)
+        matched = next(iter(changed), None)
     if matched is not None:
         return _moved(case, matched, shown, fact.line, "type-error")
     return _unplaced_call(case, fact, name, home, keys)
@@ -1015,11 +1059,14 @@ def _binary(case: Case, fact: Binary) -> Finding | None:
     elif fact.kind == "symbol":
         packages = [fact.by, beside] if not fact.what or index(fact.by) else [beside, fact.by]
     what = "C library" if "GLIBC" in fact.needs else fact.what
+    # A file with an argument that its reader does not know was written by a newer release.
+    is_newer = fact.kind == "saved" and any(call.kind == "+" for call in case.all(BadCall))
     return _say(
         "system" if fact.kind == "library" else fact.kind,
         packages,
         fact.line,
-        needs=fact.by if fact.kind == "symbol" else "",
+        needs=fact.by if fact.kind == "symbol" or is_newer else "",
+        direction="newer" if is_newer else "",
         by=fact.by,
         what=what if fact.kind == "library" else beside or "library",
         there=case.there(beside, " ({})"),

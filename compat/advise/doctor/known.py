@@ -14,12 +14,11 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
-from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
-from compat.advise.doctor.facts import specifier
+from compat.advise.doctor.facts import requirement_of, specifier
 from compat.value import Value
 
 # An index has no interpreter older or newer than these, by series.
@@ -277,14 +276,6 @@ class Api:
 
 
 @cache
-def _requirement(line: str) -> Requirement | None:
-    try:
-        return Requirement(line)
-    except (InvalidRequirement, InvalidVersion):
-        return None
-
-
-@cache
 def _may_hold(need: Requirement, python: Version | None) -> bool:
     """Whether a requirement's marker holds on a Linux machine, for a Python or for any of them."""
     marker = str(need.marker or "")
@@ -353,11 +344,15 @@ class Index:
     def pythons(self, version: Version) -> list[Version]:
         return [python for python in PYTHONS if self.fits(version, python)]
 
-    def newest(self, wanted: SpecifierSet, python: Version | None = None) -> Version | None:
+    def newest(
+        self, wanted: SpecifierSet, python: Version | None = None, day: str = ""
+    ) -> Version | None:
+        """The newest final release in a range with a file for a Python, up to a day."""
         fitting = [
             version
             for version in self._rows
             if not version.is_prerelease
+            and (not day or self.days[version] <= day)
             and wanted.contains(version)
             and (python is None or self.fits(version, python))
         ]
@@ -373,12 +368,8 @@ class Index:
             self._requires[self._stated[place - 1]] if place and version in self._rows else ()
         ):
             stem = line[: len(name)].lower().replace("_", "-").replace(".", "-")
-            need = _requirement(line) if stem == name else None
-            if (
-                need is not None
-                and canonicalize_name(need.name) == name
-                and _may_hold(need, python)
-            ):
+            need = requirement_of(line) if stem == name else None
+            if need is not None and need.name == name and _may_hold(need, python):
                 ranges.append(str(need.specifier))
         return [] if "" in ranges else ranges
 

@@ -26,6 +26,7 @@ from compat.advise.doctor.facts import (
     Have,
     LacksName,
     NoModule,
+    Pattern,
     Refused,
     Requires,
     Syntax,
@@ -401,12 +402,13 @@ def _syntax(text: Text) -> Made:
 
 PYTHON_PATTERNS: tuple[str, ...] = tuple(grammar()["site"]["pythons"])
 VERSION_PATTERN: str = grammar()["site"]["version"]
-_INSTALLED = re.compile(VERSION_PATTERN, re.IGNORECASE)
+_PYTHONS = tuple(Pattern(f"(?i){text}") for text in PYTHON_PATTERNS)
+_INSTALLED = Pattern(f"(?i){VERSION_PATTERN}")
 
 
 def _of_resolvers(text: Text) -> Made:
-    for stated in PYTHON_PATTERNS:
-        for match, line in _each(text, f"(?i){stated}", 1):
+    for stated in _PYTHONS:
+        for match, line in _each(text, stated, 1):
             yield Have(what=PYTHON, version=".".join(filter(None, match.groups())), line=line)
     for entry in grammar()["format"]:
         for match, line in _each(text, entry["pattern"]):
@@ -417,10 +419,8 @@ def _of_resolvers(text: Text) -> Made:
     yield from _listed(text)
 
 
-def _each(
-    text: Text, form: "str | re.Pattern[str]", most: int = 400
-) -> Iterator[tuple[Match, int]]:
-    for number, match in enumerate(re.finditer(form, text.flat)):
+def _each(text: Text, form: Pattern, most: int = 400) -> Iterator[tuple[Match, int]]:
+    for number, match in enumerate(form.finditer(text.flat)):
         if number == most:
             return
         yield match, text.line_at(match.start())
@@ -494,9 +494,10 @@ _NAMED = rf"(?:^|, | and )({NAME})()(?=,| and |$)"
 _PINNED = rf"(?<![\w-])({NAME}){EXTRAS}(?:==| )({RANGE}|\d[\w.*+!]{{0,30}})"
 _TERM = rf"({NAME}){EXTRAS}(?:\{{[^}}]*\}})?({RANGE})?\.?(?=,| and |$| \()"
 _WORD = rf"(?:^| )'?({NAME}){EXTRAS} ?({CLAUSE}(?:,{CLAUSE})*)'?(?= |$)"
-_CANNOT = r"Cannot install (.{3,600}?) because these package versions"
-_COMMAND = r"\bpip[\d.]* install ([^$#]{2,300}?)(?= [A-Z]\w+ing |ERROR|\$|$)"
-_LISTS: tuple[tuple["str | re.Pattern[str]", str], ...] = (
+_CANNOT = Pattern(r"Cannot install (.{3,600}?) because these package versions")
+_COMMAND = Pattern(r"\bpip[\d.]* install ([^$#]{2,300}?)(?= [A-Z]\w+ing |ERROR|\$|$)")
+_ASKED_PYTHON = Pattern(r"requested Python version \(([^)]+)\) does not satisfy Python(%RANGE)")
+_LISTS = (
     *((_CANNOT, each) for each in (_PINNED, _NAMED)),
     (pattern("you_require"), _TERM),
     (_COMMAND, _WORD),
@@ -510,9 +511,7 @@ def _asked_lists(text: Text) -> Made:
             for name, wanted in re.findall(each, match[1]):
                 if name not in ("line", "and", "r"):
                     yield Asked(what=_name(name), range=wanted, line=line)
-    for match, line in _each(
-        text, rf"requested Python version \(([^)]+)\) does not satisfy Python({RANGE})"
-    ):
+    for match, line in _each(text, _ASKED_PYTHON):
         yield Asked(what=PYTHON, range=match[1], line=line)
         tail = text.flat[match.end() : match.end() + 200]
         who = re.match(rf" and ({NAME}){EXTRAS}(?:==(\d[\w.]*))? depends on Python", tail)
@@ -561,7 +560,8 @@ def _listed(text: Text) -> Made:
             yield Asked(what=_name(wish[1]), range=wish[2], line=number)
         if re.search(
             r"depends on|[Rr]equire|Ignored the|from versions|satisf|Collecting|ecause"
-            r"|Found existing|ninstall(?:ed|ing) (?!.*nstalled)",
+            r"|Found existing|ninstall(?:ed|ing) (?!.*nstalled)"
+            r"|(?:deprecated|removed|added|introduced|changed|new|available) (?:in|since|from)\b",
             line,
         ):
             continue
@@ -591,7 +591,13 @@ def _of_words(text: Text, trace: Traceback) -> Made:
             if not pattern("asks").search(around) or _is_of_a_tool(near):
                 continue
             fact = _fact(match, entry.get("range", ""), text, trace)
-            if fact is None or (fact.what, "") in stated or (fact.what == PYTHON):
+            # `>=0` is what a tool prints for no requirement.
+            if (
+                fact is None
+                or (fact.what, "") in stated
+                or fact.what == PYTHON
+                or fact.range == ">=0"
+            ):
                 continue
             stated.add((fact.what, ""))
             yield fact
