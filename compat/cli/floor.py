@@ -2,9 +2,10 @@
 dependency of a project.
 """
 
+import threading
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -56,6 +57,7 @@ from compat.policy.evaluation import PYTHONS
 from compat.rewrite.ranges import Move
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation
+from compat.search.blame import SearchStopped
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
@@ -156,6 +158,8 @@ def floor_command(
     raise Exit(3 if not boundary.is_decided else 1 if boundary.works is None else 0)
 
 
+# The time of one run without a budget.
+_SECONDS = 600
 # How often a trial run may show something that the tests lack.
 _PROOFS = 20
 
@@ -207,6 +211,7 @@ def _answer_project(
                 "python": on,
                 "tests": suite.because,
                 "passing": answered.passing,
+                "chosen": answered.chosen,
                 "failing": answered.failing,
                 "runs": answered.runs,
                 "stopped": answered.stopped,
@@ -247,30 +252,47 @@ def _trial(
         suite = draft.own_suite(_project(checkout), module, tests, words, named=False)
         why = ""
 
+        def seconds_left() -> float | None:
+            return None if spent is None else spent - time.monotonic()
+
         def is_stopped() -> str:
-            late = spent is not None and time.monotonic() > spent
+            late = (seconds_left() or 1) < 0
             return "interrupted" if interruption.signal else "out of time" if late else ""
 
+        # The newest versions get half of the time; then the fastest tests are chosen.
+        most = (seconds_left() or 2 * _SECONDS) / 2
+        if spent is not None:
+            timer = threading.Timer(max(spent - time.monotonic(), 0), interruption.cancel.set)
+            timer.daemon = True
+            timer.start()
         for series in pythons:
             for _ in range(_PROOFS):
-                workspace = _workspace(root, package, [series], suite)
+                timed = msgspec.structs.replace(
+                    suite, lines=(*suite.lines, f"seconds = {max(round(most), 1)}")
+                )
+                workspace = _workspace(root, package, [series], timed)
                 cells = CheckoutCells(workspace, checkout, now(), keep=False)
                 run, machine = _runner(cells, level, interruption)
 
                 def narrowed(
-                    files: Sequence[str], series: Version = series, suite: draft.SuiteDraft = suite
+                    files: Iterable[str],
+                    without: Iterable[str],
+                    series: Version = series,
+                    suite: draft.SuiteDraft = suite,
                 ) -> tuple[CheckoutCells, Callable[[Mapping[str, Lock]], BatchResult]]:
-                    only = draft.only_in(suite, files)
-                    part = CheckoutCells(
-                        _workspace(root, package, [series], only, "part"),
-                        checkout,
-                        now(),
-                        keep=False,
-                    )
+                    only = draft.only_in(suite, files, without)
+                    place = _workspace(root, package, [series], only, beside="part")
+                    part = CheckoutCells(place, checkout, now(), keep=False)
                     return part, _runner(part, level, interruption)[0]
 
-                search = floor.MinimumSearch(cells, machine.locker(), run, is_stopped, narrowed)
-                trouble = search.baseline()
+                search = floor.MinimumSearch(
+                    cells, machine.locker(), run, is_stopped, narrowed, seconds_left
+                )
+                try:
+                    trouble = search.baseline()
+                except SearchStopped as stop:
+                    message = f"{stop} before the tests ended with the newest versions"
+                    raise CompatError.of(message, hint="a longer --budget, or -k") from stop
                 if interruption.signal:
                     raise Exit(128 + interruption.signal)
                 lacking = trouble or floor.Untestable(because="", modules=search.missing)
@@ -435,6 +457,8 @@ def _print_minimums(
     if counted:
         say(f"Declared minimums: {', '.join(counted)}.")
     note(f"{suite.because}; {count(answered.runs, 'run')}")
+    if answered.chosen is not None:
+        note(f"the budget does not suffice for all tests; the {answered.chosen} fastest decided")
     if answered.failing:
         verb = "fails" if len(answered.failing) == 1 else "fail"
         failing = f"{count(len(answered.failing), 'test')} {verb}"

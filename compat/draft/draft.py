@@ -204,15 +204,20 @@ def with_extras(suite: SuiteDraft, project: Project) -> SuiteDraft:
     return msgspec.structs.replace(suite, requirements=(*suite.requirements, *added))
 
 
-def only_in(suite: SuiteDraft, files: Iterable[str]) -> SuiteDraft:
-    """Return a suite of those of its tests alone that are in these files, by their names."""
-    chosen, others = "", list(suite.arguments)
+def only_in(suite: SuiteDraft, files: Iterable[str], without: Iterable[str]) -> SuiteDraft:
+    """Return a suite of those of its tests alone that are in these files (none: all), by their
+    names, without some.
+    """
+    words, others = [], list(suite.arguments)
     if "-k" in others:
         place = others.index("-k")
-        chosen = f"({others[place + 1]}) and "
+        words.append(f"({others[place + 1]})")
         del others[place : place + 2]
-    stems = " or ".join(sorted({path.rpartition("/")[2].removesuffix(".py") for path in files}))
-    return msgspec.structs.replace(suite, arguments=(*others, "-k", f"{chosen}({stems})"))
+    if stems := sorted({path.rpartition("/")[2].removesuffix(".py") for path in files}):
+        words.append(f"({' or '.join(stems)})")
+    if names := sorted({test.rpartition("::")[2] for test in without}):
+        words.append(f"not ({' or '.join(names)})")
+    return msgspec.structs.replace(suite, arguments=(*others, "-k", " and ".join(words)))
 
 
 def imported_alone(requirements: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
