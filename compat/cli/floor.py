@@ -79,6 +79,7 @@ def floor_command(
     k: str = option("Run only these tests.", metavar="EXPRESSION"),
     m: str = option("Run only tests with these markers.", metavar="MARKERS"),
     budget: str = option("Stop after this time.", metavar="10m"),
+    extras: bool = option("Test the minimums of extras, too."),
     check: bool = option("Exit 1 if a declared minimum is false."),
     fix: bool = option("Write the true minimums to the project's files."),
     constraints: Path | None = option("Write the tested versions to this file.", metavar="FILE"),
@@ -87,9 +88,9 @@ def floor_command(
     """Find the lowest versions that work.
 
     Without --axis: tests the project's declared minimums and searches for the true ones. Needs no
-    matrix, stores nothing, builds releases without wheels. Exits 3 if the tests give no result or,
-    without --check, a minimum stays open; with --check, 1 if a minimum is false. --python, -k, -m,
-    --budget, --check, --fix, --constraints and --write are only for this.
+    matrix, stores nothing, builds releases without wheels. If the budget does not suffice for all
+    tests, the fastest decide. Exits 3 if the tests give no result or, without --check, a minimum
+    stays open; with --check, 1 if a minimum is false. Options from --python on are only for this.
 
     With --axis: searches an axis of a matrix, reuses and stores records. Exits 1 if nothing works,
     3 if the boundary stays open.
@@ -107,12 +108,12 @@ def floor_command(
         words = [*(["-k", k] if k else []), *(["-m", m] if m else [])]
         spent = time.monotonic() + budget_seconds(budget) if budget else None
         code = _answer_project(
-            source, python, words, level_of(isolation), spent, check, fix, constraints
+            source, python, words, level_of(isolation), spent, extras, check, fix, constraints
         )
         if write:
             init_command("", Path(source), True)
         raise Exit(code)
-    if python or k or m or budget or check or fix or constraints or write:
+    if python or k or m or budget or extras or check or fix or constraints or write:
         raise UsageError.of("these options need a project, without --axis", path="--axis")
     if recipe not in RECIPES:
         message = f"{recipe!r} is not one of {', '.join(RECIPES)}"
@@ -170,11 +171,12 @@ def _answer_project(
     words: list[str],
     level: Isolation,
     spent: float | None,
+    extras: bool,
     check: bool,
     fix: bool,
     constraints: Path | None,
 ) -> int:
-    with _trial(source, python, words, level, spent) as (checkout, search, suite):
+    with _trial(source, python, words, level, spent, extras) as (checkout, search, suite):
         answered = search.minimums()
     wrong = [minimum for minimum in answered.minimums if minimum.state == "false"]
     if answered.lock is not None and constraints is not None:
@@ -235,7 +237,12 @@ def _answer_project(
 
 @contextmanager
 def _trial(
-    source: str, python: str, words: list[str], level: Isolation, spent: float | None
+    source: str,
+    python: str,
+    words: list[str],
+    level: Isolation,
+    spent: float | None,
+    extras: bool,
 ) -> Iterator[tuple[BuiltCheckout, floor.MinimumSearch, draft.SuiteDraft]]:
     """Build a project and yield the search for its minimums, whose tests have run with the newest
     versions on the oldest Python here that the project requires and that can say something.
@@ -250,6 +257,8 @@ def _trial(
         if not tests:
             raise CompatError.of(f"{package} has no tests that pytest collects", hint="")
         suite = draft.own_suite(_project(checkout), module, tests, words, named=False)
+        whose = [e for e in draft.users_extras(_project(checkout)) if "test" not in e]
+        suite = draft.with_extras(suite, _project(checkout)) if extras else suite
         why = ""
 
         def seconds_left() -> float | None:
@@ -286,7 +295,13 @@ def _trial(
                     return part, _runner(part, level, interruption)[0]
 
                 search = floor.MinimumSearch(
-                    cells, machine.locker(), run, is_stopped, narrowed, seconds_left
+                    cells,
+                    machine.locker(),
+                    run,
+                    is_stopped,
+                    narrowed,
+                    seconds_left,
+                    whose if extras else (),
                 )
                 try:
                     trouble = search.baseline()
@@ -437,8 +452,9 @@ def _print_minimums(
 ) -> None:
     tests = f"{count(answered.passing, 'passing test')}"
     say(f"{checkout.wheels[0].name} {checkout.words} on Python {python}: {tests}")
-    width = max((len(minimum.declared) for minimum in answered.minimums), default=0)
-    for known in answered.minimums:
+    texts = [f"{m.declared} [{m.extra}]" if m.extra else m.declared for m in answered.minimums]
+    width = max(map(len, texts), default=0)
+    for known, text in zip(answered.minimums, texts, strict=True):
         because = f": {known.because}" if known.because else ""
         nearest = f"; {known.fails} fails" if known.fails is not None else ""
         lowest = f"; {known.works} passes" if known.works else ""
@@ -448,7 +464,7 @@ def _print_minimums(
             "untested": f"{known.lowest} cannot be installed here{lowest}{because}",
             "open": f"not decided{because}",
         }.get(known.state, known.because)
-        say(f"  {known.declared:<{width}}  {words}")
+        say(f"  {text:<{width}}  {words}")
     if not answered.minimums:
         say("  it has no requirements")
     states = [minimum.state for minimum in answered.minimums]

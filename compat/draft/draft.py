@@ -195,9 +195,14 @@ def bringing(module: str, project: Project) -> str:
     return distribution_of(module)
 
 
+def users_extras(project: Project) -> list[str]:
+    """The extras that are no tools of developers."""
+    return [name for name in project.extras if not re.search("doc|lint|dev|typ(es|ing)", name)]
+
+
 def with_extras(suite: SuiteDraft, project: Project) -> SuiteDraft:
     """Return a suite with what all extras ask for that are no tools of developers."""
-    names = [name for name in project.extras if not re.search("doc|lint|dev|typ(es|ing)", name)]
+    names = users_extras(project)
     every = [r for name in names for r in _requirements(project, "extras", name) if r.url is None]
     known = {canonicalize_name(Requirement(text).name) for text in suite.requirements}
     added = {str(r): None for r in every if canonicalize_name(r.name) not in known}

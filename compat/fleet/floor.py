@@ -5,7 +5,7 @@ In a matrix known results are not run again; new ones are recorded like every ot
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -27,7 +27,8 @@ from compat.lock.mixed import CheckoutLocker, usable_wheel
 from compat.lock.recipe import declared, has_floor, inputs_of
 from compat.plan.cell import Cell, Coordinate, Recipe, axis_coordinates
 from compat.plan.plan import Infeasible, checkout_cells, fate_of
-from compat.plan.requirements import Asked, parsed
+from compat.plan.platform import marker_values
+from compat.plan.requirements import Asked, active, parsed
 from compat.results.answer import Answer
 from compat.results.record import Capability, Record
 from compat.run.classify import lost_modules, missing_in
@@ -222,11 +223,12 @@ class Minimum(Value, frozen=True, kw_only=True):
 
     `works` is the lowest version with which its tests passed, `fails` the nearest failing one below
     it. `because` says how, or why the declared one was not tested. `known` are the versions of the
-    search.
+    search. `extra` names the extra that requires it.
     """
 
     package: str
     declared: str
+    extra: str = ""
     state: MinimumState
     lowest: Version | None = None
     works: Version | None = None
@@ -281,6 +283,21 @@ Run = Callable[[Mapping[str, Lock]], BatchResult]
 _RUNS = 4
 
 
+def slowest(
+    seconds: Mapping[str, float], files: Collection[str], most: float
+) -> frozenset[str]:
+    """Return the tests without which these files take at most so long; each file keeps one."""
+    slow, kept, spent = set[str](), set[str](), 0.0
+    for name, taken in sorted(seconds.items(), key=lambda each: each[1]):
+        file = name.partition("::")[0]
+        if file not in files or (file in kept and spent + taken > most):
+            slow.add(name)
+        else:
+            kept.add(file)
+            spent += taken
+    return frozenset(slow)
+
+
 class MinimumSearch:
     """The search for the lowest versions with which the tests of a checkout pass.
 
@@ -298,11 +315,12 @@ class MinimumSearch:
         is_stopped: Callable[[], str],
         narrowed: Callable[[Iterable[str], Iterable[str]], tuple[CheckoutCells, Run]],
         seconds_left: Callable[[], float | None],
+        extras: Sequence[str] = (),
     ) -> None:
         """Take the checkout's only combination and the runner of its locks.
 
         `is_stopped` gives the reason to stop the search; `narrowed` returns a runner for some test
-        files without some tests.
+        files without some tests. The minimums of `extras` are searched, too.
         """
         self._cells, self._run, self._is_stopped = cells, run, is_stopped
         self._narrowed, self._seconds_left = narrowed, seconds_left
@@ -316,11 +334,18 @@ class MinimumSearch:
         assert release is not None, "the checkout is the release"
         python = cell.on(facts.matrix.interpreters.name).version
         self._asked: dict[str, Asked] = {}
-        for asked in facts.requirements(release.version, python):
+        self._extra: dict[str, str] = {}
+        direct = facts.requirements(release.version, python)
+        markers = marker_values(facts.patch(cell), facts.matrix.platform)
+        names = {asked.name for asked in direct} | {facts.matrix.subject_axis.normalised_name}
+        of_extras = [(e, a) for e in extras for a in active(release.published, markers, (e,))]
+        of_extras = [(extra, asked) for extra, asked in of_extras if asked.name not in names]
+        for extra, asked in (*(("", asked) for asked in direct), *of_extras):
             # Two lines about a package constrain it together.
             other = self._asked.get(asked.name, asked)
             both = asked.specifier & other.specifier
             self._asked[asked.name] = msgspec.structs.replace(asked, specifier=both)
+            self._extra.setdefault(asked.name, extra)
         # The dependencies that declare a minimum.
         self._bounded = sorted(name for name, asked in self._asked.items() if has_floor(asked))
         self._published = () if release.published is None else release.published.requires_dist
@@ -433,6 +458,7 @@ class MinimumSearch:
         return Minimum(
             package=name,
             declared=declared(asked),
+            extra=self._extra[name],
             state=state,
             lowest=lowest_of(asked.specifier),
             because=because,
@@ -445,22 +471,15 @@ class MinimumSearch:
         Tests that did not end are left out with their file.
         """
         assert self._base is not None
-        left, by_file = self._seconds_left(), dict[str, float]()
+        left = self._seconds_left()
         outcome, order = self._base.outcome, [name.partition("::")[0] for name in self._seconds]
         is_cut = isinstance(outcome, Failed) and outcome.cause in ("wall-time", "silence")
         if not is_cut and (left is None or sum(self._seconds.values()) * _RUNS <= left):
             return
         files = {*order} - ({order[-1]} if is_cut else set())
         most = self._base.seconds if left is None else left / _RUNS / 2
-        slow = {name for name in self._seconds if name.partition("::")[0] not in files}
-        for name, seconds in sorted(self._seconds.items(), key=lambda each: each[1]):
-            file = name.partition("::")[0]
-            if file in by_file and sum(by_file.values()) + seconds > most:
-                slow.add(name)
-            else:
-                by_file[file] = by_file.get(file, 0) + seconds
-        self._slow = frozenset(slow)
-        self._cells, self._run = self._narrowed(files if is_cut else (), slow)
+        self._slow = slowest(self._seconds, files, most)
+        self._cells, self._run = self._narrowed(files if is_cut else (), self._slow)
 
     def _settle(self) -> None:
         """Lower all dependencies, with all tests or with the files of those that fail."""
