@@ -283,9 +283,7 @@ Run = Callable[[Mapping[str, Lock]], BatchResult]
 _RUNS = 4
 
 
-def slowest(
-    seconds: Mapping[str, float], files: Collection[str], most: float
-) -> frozenset[str]:
+def slowest(seconds: Mapping[str, float], files: Collection[str], most: float) -> frozenset[str]:
     """Return the tests without which these files take at most so long; each file keeps one."""
     slow, kept, spent = set[str](), set[str](), 0.0
     for name, taken in sorted(seconds.items(), key=lambda each: each[1]):

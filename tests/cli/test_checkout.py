@@ -507,6 +507,9 @@ def test_a_project_whose_tests_cannot_say_anything_ends_without_an_answer(
     shutil.rmtree(project.root / "tests")
     assert project.run("floor", ".", "--python", SERIES, "--check")[0] == 3
     assert project.run("floor", "nothing")[0] == 2
+    (project.root / "packages" / "one").mkdir(parents=True)
+    (project.root / "pyproject.toml").rename(project.root / "packages" / "one" / "pyproject.toml")
+    assert "name one of its projects: packages/one" in project.run("floor", ".")[2]
     assert project.run("floor", ".", "--axis", "python", "--fix")[0] == 2
 
 
