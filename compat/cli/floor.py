@@ -458,9 +458,10 @@ def _print_minimums(
         because = f": {known.because}" if known.because else ""
         nearest = f"; {known.fails} fails" if known.fails is not None else ""
         lowest = f"; {known.works} passes" if known.works else ""
+        least = f", {known.works} is the lowest that passes" if known.works else ""
         words = {
             "works": f"true, {known.works} passes{because}",
-            "false": f"FALSE, {known.works} is the lowest that passes{nearest}{because}",
+            "false": f"FALSE{least}{nearest}{because}",
             "untested": f"{known.lowest} cannot be installed here{lowest}{because}",
             "open": f"not decided{because}",
         }.get(known.state, known.because)

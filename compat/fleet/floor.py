@@ -335,13 +335,15 @@ class MinimumSearch:
         self._extra: dict[str, str] = {}
         direct = facts.requirements(release.version, python)
         markers = marker_values(facts.patch(cell), facts.matrix.platform)
-        names = {asked.name for asked in direct} | {facts.matrix.subject_axis.normalised_name}
-        of_extras = [(e, a) for e in extras for a in active(release.published, markers, (e,))]
-        of_extras = [(extra, asked) for extra, asked in of_extras if asked.name not in names]
-        for extra, asked in (*(("", asked) for asked in direct), *of_extras):
+        own = facts.matrix.subject_axis.normalised_name
+        every = [(a, "") for a in direct]
+        every += [(a, e) for e in extras for a in active(release.published, markers, (e,))]
+        for asked, extra in every:
+            known = self._asked.get(asked.name, asked)
+            if asked.name == own or (extra and not self._extra.get(asked.name, extra)):
+                continue
             # Two lines about a package constrain it together.
-            other = self._asked.get(asked.name, asked)
-            both = asked.specifier & other.specifier
+            both = asked.specifier & known.specifier
             self._asked[asked.name] = msgspec.structs.replace(asked, specifier=both)
             self._extra.setdefault(asked.name, extra)
         # The dependencies that declare a minimum.
@@ -355,6 +357,7 @@ class MinimumSearch:
         self._held: dict[str, str] = {}
         self._found: dict[str, Minimum] = {}
         self._confirmed: set[str] = set()
+        self._is_part = False
         self.runs = 0
         # Modules missing from tests that fail with the newest versions, too.
         self.missing: tuple[str, ...] = ()
@@ -410,6 +413,12 @@ class MinimumSearch:
             stopped = str(stop)
         except CompatError as error:
             stopped = "; ".join(fault.line() for fault in error.faults)
+        if stopped and self._is_part:
+            # What passes a part of the tests may fail the others; a failure stays one.
+            self._green = self._newest
+            for name, found in self._found.items():
+                state = "open" if found.state == "works" else found.state
+                self._found[name] = msgspec.structs.replace(found, state=state, works=None)
         status = [(c.id, c.status) for c in self._base.capabilities]
         return Minimums(
             minimums=tuple(self._every()),
@@ -424,19 +433,17 @@ class MinimumSearch:
     def _every(self) -> Iterator[Minimum]:
         pins = {} if self._green is None else self._green.versions
         for name, asked in self._asked.items():
-            if name in self._found:
-                yield self._found[name]
-            elif name in self._bounded:
-                yield self._minimum(name, "open")
-            elif asked.url:
-                why = "it is not from an index"
-                yield self._minimum(name, "elsewhere", why, works=pins.get(name))
+            state: MinimumState = "unbounded"
+            why = "it declares no minimum"
+            if asked.url:
+                state, why = "elsewhere", "it is not from an index"
             elif any(part.operator in ("==", "===") for part in asked.specifier):
-                why = "it is pinned to one version"
-                yield self._minimum(name, "works", why, works=pins.get(name))
+                state, why = "works", "it is pinned to one version"
+            if name in self._bounded and name not in self._found:
+                yield self._minimum(name, "open")
             else:
-                why = "it declares no minimum"
-                yield self._minimum(name, "unbounded", why, works=pins.get(name))
+                otherwise = self._minimum(name, state, why, works=pins.get(name))
+                yield self._found.get(name, otherwise)
         for text in self._published:
             requirement = parsed(text)
             if requirement is None or "extra" in str(requirement.marker or ""):
@@ -489,15 +496,18 @@ class MinimumSearch:
             tried = self._try(label, starts, once=True)
             if tried.probe == "works" and tried.lock is not None:
                 self._pass(starts, tried.lock)
+                self._is_part = False
                 return
             new = tried.files - files
             self._held, self._green = {}, self._newest
             if not new and files:
                 # They fail only beside all others.
+                self._is_part = False
                 self._lower(starts)
                 self._reprieve()
                 return
             files |= self._quick(new)
+            self._is_part = True
             self._cells, self._run = self._narrowed(files, self._slow)
             self._tried = {}
             try:
