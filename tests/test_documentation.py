@@ -289,7 +289,8 @@ def test_an_empty_repository_comes_to_a_published_page_as_it_is_told(tmp_path: P
 def test_the_workflow_that_a_reader_writes_is_the_one_that_is_tested() -> None:
     page = text_of(ROOT / "docs" / "your-library.md")
     example = ROOT / "tests" / "workflows" / "example"
-    workflow, step, hooks = blocks(page, "yaml")
+    minimums, workflow, step, hooks = blocks(page, "yaml")
+    assert minimums == text_of(example / ".github" / "workflows" / "minimums.yml")
     tested = text_of(example / ".github" / "workflows" / "compat.yml")
     assert workflow.replace("marshmallow", "ferry") == tested
     floors = " ".join(text_of(example / ".github" / "workflows" / "floors.yml").split())

@@ -2,9 +2,10 @@
 dependency of a project.
 """
 
+import threading
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -56,6 +57,7 @@ from compat.policy.evaluation import PYTHONS
 from compat.rewrite.ranges import Move
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation
+from compat.search.blame import SearchStopped
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
@@ -77,6 +79,7 @@ def floor_command(
     k: str = option("Run only these tests.", metavar="EXPRESSION"),
     m: str = option("Run only tests with these markers.", metavar="MARKERS"),
     budget: str = option("Stop after this time.", metavar="10m"),
+    extras: bool = option("Test the minimums of extras, too."),
     check: bool = option("Exit 1 if a declared minimum is false."),
     fix: bool = option("Write the true minimums to the project's files."),
     constraints: Path | None = option("Write the tested versions to this file.", metavar="FILE"),
@@ -85,9 +88,9 @@ def floor_command(
     """Find the lowest versions that work.
 
     Without --axis: tests the project's declared minimums and searches for the true ones. Needs no
-    matrix, stores nothing, builds releases without wheels. Exits 3 if the tests give no result or,
-    without --check, a minimum stays open; with --check, 1 if a minimum is false. --python, -k, -m,
-    --budget, --check, --fix, --constraints and --write are only for this.
+    matrix, stores nothing, builds releases without wheels. If the budget does not suffice for all
+    tests, the fastest decide. Exits 3 if the tests give no result or, without --check, a minimum
+    stays open; with --check, 1 if a minimum is false. Options from --python on are only for this.
 
     With --axis: searches an axis of a matrix, reuses and stores records. Exits 1 if nothing works,
     3 if the boundary stays open.
@@ -105,12 +108,12 @@ def floor_command(
         words = [*(["-k", k] if k else []), *(["-m", m] if m else [])]
         spent = time.monotonic() + budget_seconds(budget) if budget else None
         code = _answer_project(
-            source, python, words, level_of(isolation), spent, check, fix, constraints
+            source, python, words, level_of(isolation), spent, extras, check, fix, constraints
         )
         if write:
             init_command("", Path(source), True)
         raise Exit(code)
-    if python or k or m or budget or check or fix or constraints or write:
+    if python or k or m or budget or extras or check or fix or constraints or write:
         raise UsageError.of("these options need a project, without --axis", path="--axis")
     if recipe not in RECIPES:
         message = f"{recipe!r} is not one of {', '.join(RECIPES)}"
@@ -156,6 +159,8 @@ def floor_command(
     raise Exit(3 if not boundary.is_decided else 1 if boundary.works is None else 0)
 
 
+# The time of one run without a budget.
+_SECONDS = 600
 # How often a trial run may show something that the tests lack.
 _PROOFS = 20
 
@@ -166,11 +171,12 @@ def _answer_project(
     words: list[str],
     level: Isolation,
     spent: float | None,
+    extras: bool,
     check: bool,
     fix: bool,
     constraints: Path | None,
 ) -> int:
-    with _trial(source, python, words, level, spent) as (checkout, search, suite):
+    with _trial(source, python, words, level, spent, extras) as (checkout, search, suite):
         answered = search.minimums()
     wrong = [minimum for minimum in answered.minimums if minimum.state == "false"]
     if answered.lock is not None and constraints is not None:
@@ -207,6 +213,7 @@ def _answer_project(
                 "python": on,
                 "tests": suite.because,
                 "passing": answered.passing,
+                "chosen": answered.chosen,
                 "failing": answered.failing,
                 "runs": answered.runs,
                 "stopped": answered.stopped,
@@ -230,7 +237,12 @@ def _answer_project(
 
 @contextmanager
 def _trial(
-    source: str, python: str, words: list[str], level: Isolation, spent: float | None
+    source: str,
+    python: str,
+    words: list[str],
+    level: Isolation,
+    spent: float | None,
+    extras: bool,
 ) -> Iterator[tuple[BuiltCheckout, floor.MinimumSearch, draft.SuiteDraft]]:
     """Build a project and yield the search for its minimums, whose tests have run with the newest
     versions on the oldest Python here that the project requires and that can say something.
@@ -245,32 +257,57 @@ def _trial(
         if not tests:
             raise CompatError.of(f"{package} has no tests that pytest collects", hint="")
         suite = draft.own_suite(_project(checkout), module, tests, words, named=False)
+        whose = [e for e in draft.users_extras(_project(checkout)) if "test" not in e]
+        suite = draft.with_extras(suite, _project(checkout)) if extras else suite
         why = ""
 
+        def seconds_left() -> float | None:
+            return None if spent is None else spent - time.monotonic()
+
         def is_stopped() -> str:
-            late = spent is not None and time.monotonic() > spent
+            late = (seconds_left() or 1) < 0
             return "interrupted" if interruption.signal else "out of time" if late else ""
 
+        # The newest versions get half of the time; then the fastest tests are chosen.
+        most = (seconds_left() or 2 * _SECONDS) / 2
+        if spent is not None:
+            timer = threading.Timer(max(spent - time.monotonic(), 0), interruption.cancel.set)
+            timer.daemon = True
+            timer.start()
         for series in pythons:
             for _ in range(_PROOFS):
-                workspace = _workspace(root, package, [series], suite)
+                timed = msgspec.structs.replace(
+                    suite, lines=(*suite.lines, f"seconds = {max(round(most), 1)}")
+                )
+                workspace = _workspace(root, package, [series], timed)
                 cells = CheckoutCells(workspace, checkout, now(), keep=False)
                 run, machine = _runner(cells, level, interruption)
 
                 def narrowed(
-                    files: Sequence[str], series: Version = series, suite: draft.SuiteDraft = suite
+                    files: Iterable[str],
+                    without: Iterable[str],
+                    series: Version = series,
+                    suite: draft.SuiteDraft = suite,
                 ) -> tuple[CheckoutCells, Callable[[Mapping[str, Lock]], BatchResult]]:
-                    only = draft.only_in(suite, files)
-                    part = CheckoutCells(
-                        _workspace(root, package, [series], only, "part"),
-                        checkout,
-                        now(),
-                        keep=False,
-                    )
+                    only = draft.only_in(suite, files, without)
+                    place = _workspace(root, package, [series], only, beside="part")
+                    part = CheckoutCells(place, checkout, now(), keep=False)
                     return part, _runner(part, level, interruption)[0]
 
-                search = floor.MinimumSearch(cells, machine.locker(), run, is_stopped, narrowed)
-                trouble = search.baseline()
+                search = floor.MinimumSearch(
+                    cells,
+                    machine.locker(),
+                    run,
+                    is_stopped,
+                    narrowed,
+                    seconds_left,
+                    whose if extras else (),
+                )
+                try:
+                    trouble = search.baseline()
+                except SearchStopped as stop:
+                    message = f"{stop} before the tests ended with the newest versions"
+                    raise CompatError.of(message, hint="a longer --budget, or -k") from stop
                 if interruption.signal:
                     raise Exit(128 + interruption.signal)
                 lacking = trouble or floor.Untestable(because="", modules=search.missing)
@@ -415,18 +452,20 @@ def _print_minimums(
 ) -> None:
     tests = f"{count(answered.passing, 'passing test')}"
     say(f"{checkout.wheels[0].name} {checkout.words} on Python {python}: {tests}")
-    width = max((len(minimum.declared) for minimum in answered.minimums), default=0)
-    for known in answered.minimums:
+    texts = [f"{m.declared} [{m.extra}]" if m.extra else m.declared for m in answered.minimums]
+    width = max(map(len, texts), default=0)
+    for known, text in zip(answered.minimums, texts, strict=True):
         because = f": {known.because}" if known.because else ""
         nearest = f"; {known.fails} fails" if known.fails is not None else ""
         lowest = f"; {known.works} passes" if known.works else ""
+        least = f", {known.works} is the lowest that passes" if known.works else ""
         words = {
             "works": f"true, {known.works} passes{because}",
-            "false": f"FALSE, {known.works} is the lowest that passes{nearest}{because}",
+            "false": f"FALSE{least}{nearest}{because}",
             "untested": f"{known.lowest} cannot be installed here{lowest}{because}",
             "open": f"not decided{because}",
         }.get(known.state, known.because)
-        say(f"  {known.declared:<{width}}  {words}")
+        say(f"  {text:<{width}}  {words}")
     if not answered.minimums:
         say("  it has no requirements")
     states = [minimum.state for minimum in answered.minimums]
@@ -435,6 +474,8 @@ def _print_minimums(
     if counted:
         say(f"Declared minimums: {', '.join(counted)}.")
     note(f"{suite.because}; {count(answered.runs, 'run')}")
+    if answered.chosen is not None:
+        note(f"the budget does not suffice for all tests; the {answered.chosen} fastest decided")
     if answered.failing:
         verb = "fails" if len(answered.failing) == 1 else "fail"
         failing = f"{count(len(answered.failing), 'test')} {verb}"

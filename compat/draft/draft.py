@@ -195,24 +195,34 @@ def bringing(module: str, project: Project) -> str:
     return distribution_of(module)
 
 
+def users_extras(project: Project) -> list[str]:
+    """The extras that are no tools of developers."""
+    return [name for name in project.extras if not re.search("doc|lint|dev|typ(es|ing)", name)]
+
+
 def with_extras(suite: SuiteDraft, project: Project) -> SuiteDraft:
     """Return a suite with what all extras ask for that are no tools of developers."""
-    names = [name for name in project.extras if not re.search("doc|lint|dev|typ(es|ing)", name)]
+    names = users_extras(project)
     every = [r for name in names for r in _requirements(project, "extras", name) if r.url is None]
     known = {canonicalize_name(Requirement(text).name) for text in suite.requirements}
     added = {str(r): None for r in every if canonicalize_name(r.name) not in known}
     return msgspec.structs.replace(suite, requirements=(*suite.requirements, *added))
 
 
-def only_in(suite: SuiteDraft, files: Iterable[str]) -> SuiteDraft:
-    """Return a suite of those of its tests alone that are in these files, by their names."""
-    chosen, others = "", list(suite.arguments)
+def only_in(suite: SuiteDraft, files: Iterable[str], without: Iterable[str]) -> SuiteDraft:
+    """Return a suite of those of its tests alone that are in these files (none: all), by their
+    names, without some.
+    """
+    words, others = [], list(suite.arguments)
     if "-k" in others:
         place = others.index("-k")
-        chosen = f"({others[place + 1]}) and "
+        words.append(f"({others[place + 1]})")
         del others[place : place + 2]
-    stems = " or ".join(sorted({path.rpartition("/")[2].removesuffix(".py") for path in files}))
-    return msgspec.structs.replace(suite, arguments=(*others, "-k", f"{chosen}({stems})"))
+    if stems := sorted({path.rpartition("/")[2].removesuffix(".py") for path in files}):
+        words.append(f"({' or '.join(stems)})")
+    if names := sorted({test.rpartition("::")[2] for test in without}):
+        words.append(f"not ({' or '.join(names)})")
+    return msgspec.structs.replace(suite, arguments=(*others, "-k", " and ".join(words)))
 
 
 def imported_alone(requirements: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:

@@ -95,6 +95,8 @@ class CheckoutCells:
         self.released = workspace.facts_of(catalogue)
         self.facts = facts_of_checkout(workspace.matrix, catalogue, _release(checkout, moment))
         self.records: dict[str, list[Record]] = {}
+        # How long each test function took in the last run of a cell, in the order of the run.
+        self.seconds: dict[str, dict[str, float]] = {}
         self.locks: dict[str, Lock] = {}
         self._keep = keep
         self._folder = workspace.folder / FOLDER / checkout.name
@@ -316,6 +318,9 @@ class CheckoutCells:
 
     def _record(self, job: Job, attempts: Sequence[JudgedRun], machine: Machine) -> Record:
         tool, url = job.lock.tool, machine.run_url
+        taken = self.seconds[job.cell] = dict[str, float]()
+        for trial in attempts[-1].evidence.tests:
+            taken[trial.function] = taken.get(trial.function, 0) + trial.seconds
         return self._added(record_of(attempts, tool=tool, run_url=url, redacted=machine.redacted))
 
     def _refused(self, cell: str, refusal: Refusal, machine: Machine) -> Record:

@@ -5,10 +5,12 @@ In a matrix known results are not run again; new ones are recorded like every ot
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Literal
 
 import msgspec
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -25,7 +27,8 @@ from compat.lock.mixed import CheckoutLocker, usable_wheel
 from compat.lock.recipe import declared, has_floor, inputs_of
 from compat.plan.cell import Cell, Coordinate, Recipe, axis_coordinates
 from compat.plan.plan import Infeasible, checkout_cells, fate_of
-from compat.plan.requirements import Asked, parsed
+from compat.plan.platform import marker_values
+from compat.plan.requirements import Asked, active, parsed
 from compat.results.answer import Answer
 from compat.results.record import Capability, Record
 from compat.run.classify import lost_modules, missing_in
@@ -220,11 +223,12 @@ class Minimum(Value, frozen=True, kw_only=True):
 
     `works` is the lowest version with which its tests passed, `fails` the nearest failing one below
     it. `because` says how, or why the declared one was not tested. `known` are the versions of the
-    search.
+    search. `extra` names the extra that requires it.
     """
 
     package: str
     declared: str
+    extra: str = ""
     state: MinimumState
     lowest: Version | None = None
     works: Version | None = None
@@ -237,12 +241,14 @@ class Minimums(Value, frozen=True, kw_only=True):
     """The minimum of each direct dependency, and the lock that combines all that work.
 
     `passing` counts the tests that pass with the newest versions; those of `failing` fail, so they
-    say nothing about minimums.
+    say nothing about minimums. `chosen` counts those that the search used, if the budget did not
+    suffice for all.
     """
 
     minimums: tuple[Minimum, ...]
     lock: Lock | None
     passing: int
+    chosen: int | None
     failing: tuple[str, ...]
     runs: int
     stopped: str = ""
@@ -273,14 +279,30 @@ class _Tried(Value, frozen=True, kw_only=True):
 
 
 Run = Callable[[Mapping[str, Lock]], BatchResult]
+# A search needs about this many runs of all tests; the fastest are chosen if the budget has less.
+_RUNS = 4
+
+
+def slowest(seconds: Mapping[str, float], files: Collection[str], most: float) -> frozenset[str]:
+    """Return the tests without which these files take at most so long; each file keeps one."""
+    slow, kept, spent = set[str](), set[str](), 0.0
+    for name, taken in sorted(seconds.items(), key=lambda each: each[1]):
+        file = name.partition("::")[0]
+        if file not in files or (file in kept and spent + taken > most):
+            slow.add(name)
+        else:
+            kept.add(file)
+            spent += taken
+    return frozenset(slow)
 
 
 class MinimumSearch:
     """The search for the lowest versions with which the tests of a checkout pass.
 
-    All dependencies start at their declared minimum. If tests fail, one half is raised, then the
-    other. For one that fails alone beside the passing ones, the lowest working version is searched.
-    So the found minimums work together, and true ones cost two runs.
+    All dependencies start at their declared minimum. If tests fail, their files decide the search:
+    one half is raised, then the other, and for a minimum that fails alone the lowest working
+    version is searched. All tests then verify the result, and the files of those that fail join the
+    next round. So the found minimums work together, and true ones cost two runs.
     """
 
     def __init__(
@@ -289,15 +311,19 @@ class MinimumSearch:
         locker: Locker,
         run: Run,
         is_stopped: Callable[[], str],
-        narrowed: Callable[[Sequence[str]], tuple[CheckoutCells, Run]],
+        narrowed: Callable[[Iterable[str], Iterable[str]], tuple[CheckoutCells, Run]],
+        seconds_left: Callable[[], float | None],
+        extras: Sequence[str] = (),
     ) -> None:
         """Take the checkout's only combination and the runner of its locks.
 
-        `is_stopped` gives the reason to stop the search; `narrowed` returns a runner for a few test
-        files.
+        `is_stopped` gives the reason to stop the search; `narrowed` returns a runner for some test
+        files without some tests. The minimums of `extras` are searched, too.
         """
         self._cells, self._run, self._is_stopped = cells, run, is_stopped
-        self._narrowed = narrowed
+        self._narrowed, self._seconds_left = narrowed, seconds_left
+        self._seconds: Mapping[str, float] = {}
+        self._slow: frozenset[str] = frozenset()
         facts = cells.facts
         cell = next(c for c in checkout_cells(facts) if c.recipe == "fresh")
         self._inputs = inputs_of(facts, cell)
@@ -306,21 +332,32 @@ class MinimumSearch:
         assert release is not None, "the checkout is the release"
         python = cell.on(facts.matrix.interpreters.name).version
         self._asked: dict[str, Asked] = {}
-        for asked in facts.requirements(release.version, python):
+        self._extra: dict[str, str] = {}
+        direct = facts.requirements(release.version, python)
+        markers = marker_values(facts.patch(cell), facts.matrix.platform)
+        own = facts.matrix.subject_axis.normalised_name
+        every = [(a, "") for a in direct]
+        every += [(a, e) for e in extras for a in active(release.published, markers, (e,))]
+        for asked, extra in every:
+            known = self._asked.get(asked.name, asked)
+            if asked.name == own or (extra and not self._extra.get(asked.name, extra)):
+                continue
             # Two lines about a package constrain it together.
-            other = self._asked.get(asked.name, asked)
-            both = asked.specifier & other.specifier
+            both = asked.specifier & known.specifier
             self._asked[asked.name] = msgspec.structs.replace(asked, specifier=both)
+            self._extra.setdefault(asked.name, extra)
         # The dependencies that declare a minimum.
         self._bounded = sorted(name for name, asked in self._asked.items() if has_floor(asked))
         self._published = () if release.published is None else release.published.requires_dist
         self._locked: dict[tuple[str, ...], Lock | Refusal] = {}
         self._tried: dict[str, _Tried] = {}
         self._green: Lock | None = None
+        self._newest: Lock | None = None
         self._base: Record | None = None
         self._held: dict[str, str] = {}
         self._found: dict[str, Minimum] = {}
         self._confirmed: set[str] = set()
+        self._is_part = False
         self.runs = 0
         # Modules missing from tests that fail with the newest versions, too.
         self.missing: tuple[str, ...] = ()
@@ -358,7 +395,8 @@ class MinimumSearch:
             words = (cause_sentence(record.outcome), *list(errors)[-1:])
             plugins = re.findall(r"PluginValidationError: Plugin '([\w.-]+)'", record.log)
             return Untestable(because=" ".join(words)[:300], plugins=tuple(plugins))
-        self._base, self._green = record, newest
+        self._base, self._green, self._newest = record, newest, newest
+        self._seconds = self._cells.seconds[record.cell]
         lost = (c.subject for c in record.capabilities if c.cause == "missing-module")
         self.missing = tuple(dict.fromkeys(m for text in lost for m in missing_in(text)))
         self._tried[newest.digest] = _Tried(probe="works", lock=newest)
@@ -369,17 +407,24 @@ class MinimumSearch:
         assert self._base is not None, "the newest versions have run"
         stopped = ""
         try:
-            self._lower(self._bounded)
-            self._reprieve()
+            self._choose()
+            self._settle()
         except SearchStopped as stop:
             stopped = str(stop)
         except CompatError as error:
             stopped = "; ".join(fault.line() for fault in error.faults)
+        if stopped and self._is_part:
+            # What passes a part of the tests may fail the others; a failure stays one.
+            self._green = self._newest
+            for name, found in self._found.items():
+                state = "open" if found.state == "works" else found.state
+                self._found[name] = msgspec.structs.replace(found, state=state, works=None)
         status = [(c.id, c.status) for c in self._base.capabilities]
         return Minimums(
             minimums=tuple(self._every()),
             lock=self._green,
             passing=sum(each == "yes" for _, each in status),
+            chosen=len(self._seconds.keys() - self._slow) if self._slow else None,
             failing=tuple(name for name, each in status if each == "no"),
             runs=self.runs,
             stopped=stopped,
@@ -388,19 +433,17 @@ class MinimumSearch:
     def _every(self) -> Iterator[Minimum]:
         pins = {} if self._green is None else self._green.versions
         for name, asked in self._asked.items():
-            if name in self._found:
-                yield self._found[name]
-            elif name in self._bounded:
-                yield self._minimum(name, "open")
-            elif asked.url:
-                why = "it is not from an index"
-                yield self._minimum(name, "elsewhere", why, works=pins.get(name))
+            state: MinimumState = "unbounded"
+            why = "it declares no minimum"
+            if asked.url:
+                state, why = "elsewhere", "it is not from an index"
             elif any(part.operator in ("==", "===") for part in asked.specifier):
-                why = "it is pinned to one version"
-                yield self._minimum(name, "works", why, works=pins.get(name))
+                state, why = "works", "it is pinned to one version"
+            if name in self._bounded and name not in self._found:
+                yield self._minimum(name, "open")
             else:
-                why = "it declares no minimum"
-                yield self._minimum(name, "unbounded", why, works=pins.get(name))
+                otherwise = self._minimum(name, state, why, works=pins.get(name))
+                yield self._found.get(name, otherwise)
         for text in self._published:
             requirement = parsed(text)
             if requirement is None or "extra" in str(requirement.marker or ""):
@@ -420,31 +463,98 @@ class MinimumSearch:
         return Minimum(
             package=name,
             declared=declared(asked),
+            extra=self._extra[name],
             state=state,
             lowest=lowest_of(asked.specifier),
             because=because,
             **known,
         )
 
-    def _lower(self, names: Sequence[str]) -> None:
-        if not names:
+    def _choose(self) -> None:
+        """Leave out the slowest tests if the budget does not suffice for all; each file keeps one.
+
+        Tests that did not end are left out with their file.
+        """
+        assert self._base is not None
+        left = self._seconds_left()
+        outcome, order = self._base.outcome, [name.partition("::")[0] for name in self._seconds]
+        is_cut = isinstance(outcome, Failed) and outcome.cause in ("wall-time", "silence")
+        if not is_cut and (left is None or sum(self._seconds.values()) * _RUNS <= left):
             return
+        files = {*order} - ({order[-1]} if is_cut else set())
+        most = self._base.seconds if left is None else left / _RUNS / 2
+        self._slow = slowest(self._seconds, files, most)
+        self._cells, self._run = self._narrowed(files if is_cut else (), self._slow)
+
+    def _settle(self) -> None:
+        """Lower all dependencies, with all tests or with the files of those that fail."""
+        whole = self._cells, self._run, self._tried
+        files: frozenset[str] = frozenset()
+        starts = {name: self._floor(name) for name in self._bounded}
+        while starts:
+            label = next(iter(starts)) if len(starts) == 1 else "lowest"
+            tried = self._try(label, starts, once=True)
+            if tried.probe == "works" and tried.lock is not None:
+                self._pass(starts, tried.lock)
+                self._is_part = False
+                return
+            new = tried.files - files
+            self._held, self._green = {}, self._newest
+            if not new and files:
+                # They fail only beside all others.
+                self._is_part = False
+                self._lower(starts)
+                self._reprieve()
+                return
+            files |= self._quick(new)
+            self._is_part = True
+            self._cells, self._run = self._narrowed(files, self._slow)
+            self._tried = {}
+            try:
+                self._lower(starts)
+                self._reprieve()
+            finally:
+                self._cells, self._run, self._tried = whole
+            starts = dict(self._held)
+            self._held = {}
+
+    def _quick(self, files: Collection[str]) -> frozenset[str]:
+        """The fastest of these test files: together a quarter of the time, at least one; or one."""
+        by_file: dict[str, float] = {}
+        for name, seconds in self._seconds.items():
+            if name not in self._slow:
+                file = name.partition("::")[0]
+                by_file[file] = by_file.get(file, 0) + seconds
+        by_time = sorted(files or by_file, key=lambda file: by_file.get(file, 0))
+        spent = accumulate(by_file.get(file, 0) for file in by_time)
+        most = sum(by_file.values()) / 4 if files else 0
+        chosen = {f for f, seconds in zip(by_time, spent, strict=True) if seconds <= most}
+        return frozenset(chosen or by_time[:1])
+
+    def _lower(self, starts: Mapping[str, str]) -> None:
+        if not starts:
+            return
+        names = list(starts)
         label = names[0] if len(names) == 1 else "lowest"
-        tried = self._try(label, {name: self._floor(name) for name in names})
+        tried = self._try(label, starts)
         if tried.probe == "works" and tried.lock is not None:
-            self._pass(names, tried.lock)
+            self._pass(starts, tried.lock)
         elif len(names) > 1:
             middle = len(names) // 2
-            self._lower(names[:middle])
-            self._lower(names[middle:])
+            self._lower({name: starts[name] for name in names[:middle]})
+            self._lower({name: starts[name] for name in names[middle:]})
         else:
-            self._search(names[0], tried)
+            self._search(names[0], starts[names[0]], tried)
 
-    def _pass(self, names: Sequence[str], lock: Lock) -> None:
+    def _pass(self, lowered: Mapping[str, str], lock: Lock) -> None:
         self._green = lock
-        for name in names:
-            self._held[name] = self._floor(name)
-            self._found[name] = self._working(name, lock.versions[name])
+        for name, floor in lowered.items():
+            self._held[name] = floor
+            if floor == self._floor(name):
+                self._found[name] = self._working(name, lock.versions[name])
+            else:
+                known = self._found[name]
+                self._found[name] = msgspec.structs.replace(known, works=lock.versions[name])
 
     def _working(self, name: str, installed: Version) -> Minimum:
         """What a pass with a lowered dependency proves.
@@ -463,60 +573,49 @@ class MinimumSearch:
             because = f"{installed} is the lowest release that can be installed here"
         return self._minimum(name, state, because, works=installed, known=known)
 
-    def _search(self, name: str, first: _Tried) -> None:
-        """Find the lowest version of one dependency that works beside the working ones.
-
-        It uses the test files that the declared one breaks, then verifies with the whole suite.
+    def _search(self, name: str, start: str, first: _Tried) -> None:
+        """Find the lowest version of one dependency, from `start` on, that works beside the working
+        ones.
         """
-        versions = self._versions(name)
+        known, bound = self._versions(name), Requirement(start).specifier
+        versions = [version for version in known if bound.contains(version)]
         reasons = {0: first.because}
         pins = {} if self._green is None else self._green.versions
-        green = versions.index(pins[name]) if pins.get(name) in versions[1:] else None
-        whole = self._cells, self._run, self._tried
-        stopped: SearchStopped | None = None
-        for files in (first.files, frozenset[str]()) if first.files else (frozenset[str](),):
-            search = BoundarySearch(len(versions))
+        search = BoundarySearch(len(versions))
+        if versions:
             search.observe(0, first.probe)
-            if green is not None:
-                search.observe(green, "works")
-            if files:
-                self._cells, self._run = self._narrowed(sorted(files))
-                self._tried = {}
-            try:
-                while (position := search.next()) is not None:
-                    version = versions[position]
-                    lowered = {name: self._floor(name, f"=={version}")}
-                    tried = self._try(f"{name}-{version}", lowered)
-                    reasons[position] = tried.because or reasons.get(position, "")
-                    search.observe(position, tried.probe)
-            except SearchStopped as stop:
-                stopped = stop
-            finally:
-                self._cells, self._run, self._tried = whole
-            boundary = search.result
-            works = None if boundary.works is None else versions[boundary.works]
-            if stopped is not None or works is None:
-                break
-            lowered = {name: self._floor(name, f">={works}")}
-            try:
-                tried = self._try(f"{name}-{works}", lowered)
-            except SearchStopped as stop:
-                stopped = stop
-                break
-            if tried.probe == "works":
-                self._held |= lowered
-                self._green = tried.lock
-                break
+        if pins.get(name) in versions[1:]:
+            search.observe(versions.index(pins[name]), "works")
+        locks: dict[int, Lock] = {}
+        stopped: SearchStopped | None = None
+        try:
+            while (position := search.next()) is not None:
+                version = versions[position]
+                lowered = {name: self._floor(name, f"=={version}")}
+                tried = self._try(f"{name}-{version}", lowered)
+                reasons[position] = tried.because or reasons.get(position, "")
+                search.observe(position, tried.probe)
+                if tried.probe == "works" and tried.lock is not None:
+                    locks[position] = tried.lock
+        except SearchStopped as stop:
+            stopped = stop
+        boundary = search.result
+        works = None if boundary.works is None else versions[boundary.works]
+        if works is not None and boundary.works is not None:
+            self._held[name] = self._floor(name, f">={works}")
+            self._green = locks.get(boundary.works, self._green)
         state: MinimumState = "open" if works is None else "false"
         if first.probe == "untestable" and boundary.fails is None:
             state = "untested"
+        before = self._found.get(name)
+        fails = None if boundary.fails is None else versions[boundary.fails]
         self._found[name] = self._minimum(
             name,
             state,
             reasons.get(boundary.fails or 0, first.because),
             works=works,
-            fails=None if boundary.fails is None else versions[boundary.fails],
-            known=versions,
+            fails=before.fails if fails is None and before is not None else fails,
+            known=known,
         )
         if stopped is not None:
             raise stopped
@@ -526,22 +625,26 @@ class MinimumSearch:
         others: there it may work.
         """
         for name in [n for n, known in self._found.items() if known.state == "false"]:
-            tried = self._try(name, {name: self._floor(name)})
+            lowered = {name: self._floor(name)}
+            tried = self._try(name, lowered)
             if tried.probe == "works" and tried.lock is not None:
-                self._pass([name], tried.lock)
+                self._pass(lowered, tried.lock)
 
-    def _try(self, label: str, lowered: Mapping[str, str]) -> _Tried:
+    def _try(self, label: str, lowered: Mapping[str, str], once: bool = False) -> _Tried:
         if why := self._is_stopped():
             raise SearchStopped(why)
         lock = self._lock({**self._held, **lowered})
         if isinstance(lock, Refusal):
             return _Tried(probe="untestable", because=_refused(lock))
         if lock.digest not in self._tried:
-            self._tried[lock.digest] = self._judged(label, lock)
+            tried = self._judged(label, lock, once)
+            if once and tried.probe != "works":
+                return tried
+            self._tried[lock.digest] = tried
         return self._tried[lock.digest]
 
-    def _judged(self, label: str, lock: Lock) -> _Tried:
-        """Run a lock. A possibly random failure is run again: two failures confirm it."""
+    def _judged(self, label: str, lock: Lock, once: bool) -> _Tried:
+        """Run a lock. Unless `once`, a possibly random failure is run again: two confirm it."""
         probes: list[tuple[Probe, str]] = []
         known: list[Probe] = []
         files: set[str] = set()
@@ -555,10 +658,10 @@ class MinimumSearch:
             probes.append(self._probe(record))
             files |= {c.id.partition("::")[0] for c in self._lost(record)}
             known.append(probes[-1][0])
-            if "fails" not in known or probes[-1][1].partition(": ")[0] in self._confirmed:
+            if once or "fails" not in known or probes[-1][1].partition(": ")[0] in self._confirmed:
                 break
         probe, because = max(probes, key=lambda each: known.count(each[0]))
-        if probe == "fails":
+        if probe == "fails" and not once:
             self._confirmed.add(because.partition(": ")[0])
             # This search does not test again after two failures.
             probe = "refuses"
@@ -591,7 +694,10 @@ class MinimumSearch:
         if why := self._is_stopped():
             raise SearchStopped(why)
         self.runs += 1
-        return self._run({_cell(label, lock): lock})
+        result = self._run({_cell(label, lock): lock})
+        if why := self._is_stopped():
+            raise SearchStopped(why)
+        return result
 
     def _record(self, label: str, lock: Lock) -> Record | None:
         records = self._cells.records.get(_cell(label, lock))

@@ -77,10 +77,13 @@ def copied_source(source: str, place: Path, environ: Mapping[str, str]) -> Sourc
 
 def _refuse_without_project(folder: Path, source: str) -> None:
     if not any((folder / name).is_file() for name in _PROJECT):
+        below = (place for depth in ("*", "*/*") for place in folder.glob(depth))
+        members = [p for p in below if any((p / name).is_file() for name in _PROJECT)]
+        names = ", ".join(sorted(path.relative_to(folder).as_posix() for path in members))
         raise UsageError.of(
             "holds no project that can be built: neither pyproject.toml nor setup.py",
             path=without_credentials(source),
-            hint="--subject-from FOLDER names the project's own folder",
+            hint=f"name one of its projects: {names}" if names else "name the project's own folder",
         )
 
 

@@ -2,6 +2,7 @@
 with a build back end of its own and an index on this machine.
 """
 
+import datetime
 import json
 import shutil
 import subprocess
@@ -13,9 +14,13 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from packaging.version import Version
 from support.fake_index import FakeIndex
 from support.zoo import SERIES, Animal, Repository, pytest_and_its_needs
 
+from compat.declare.load import load
+from compat.draft.draft import SuiteDraft, only_in, trial_text
+from compat.fleet.floor import slowest
 from compat.github.markdown import faults
 
 # Each runs real cells, builds or installs.
@@ -428,7 +433,7 @@ def project(tmp_path: Path, cache: Path, index: FakeIndex, tools: Any) -> Reposi
     """A project without a matrix, with tests of its own and three dependencies."""
     versions = {f"{name}=={v}.0": "" for name in ("other", "another", "third") for v in range(1, 6)}
     versions = {k: v for k, v in versions.items() if k not in ("other==4.0", "another==4.0")}
-    versions |= {"plain==1.0": "", "greedy==1.0": "third>=4"}
+    versions |= {"plain==1.0": "", "greedy==1.0": "third>=4", "extra==1.0": "", "extra==2.0": ""}
     animal = Animal(name="good", story="It works.", outcome="pass", others=versions)
     repository = Repository(tmp_path, cache, index, animal, tools)
     shutil.rmtree(tmp_path / "matrices")
@@ -503,4 +508,41 @@ def test_a_project_whose_tests_cannot_say_anything_ends_without_an_answer(
     shutil.rmtree(project.root / "tests")
     assert project.run("floor", ".", "--python", SERIES, "--check")[0] == 3
     assert project.run("floor", "nothing")[0] == 2
+    (project.root / "packages" / "one").mkdir(parents=True)
+    (project.root / "pyproject.toml").rename(project.root / "packages" / "one" / "pyproject.toml")
+    assert "name one of its projects: packages/one" in project.run("floor", ".")[2]
     assert project.run("floor", ".", "--axis", "python", "--fix")[0] == 2
+
+
+def test_the_minimum_of_an_extra_is_searched_with_all_extras(project: Repository) -> None:
+    further = "Requires-Dist: extra>=1; extra=='more'", "Provides-Extra: more"
+    checkout(project.root, MODULE, "1.1.dev0", "Requires-Dist: third>=3", *further)
+    (project.root / "tests" / "test_own.py").write_text(
+        "from importlib.metadata import version\n\n\n"
+        "def test_extra():\n    assert version('extra') > '1.0'\n"
+    )
+    found = minimums(project.run("floor", ".", "--python", SERIES, "--json", "--extras"))
+    rows = {name: (row["extra"], row["state"], row["works"]) for name, row in found.items()}
+    assert rows == {"third": ("", "works", "3.0"), "extra": ("more", "false", "2.0")}
+
+
+def test_any_number_of_files_narrows_a_search() -> None:
+    suite = SuiteDraft(
+        lines=('tests = "tests"', 'module = "demo"'), requirements=("pytest",), remarks=(),
+        texts={}, because="", arguments=("-k", "not old"),
+    )  # fmt: skip
+    files = [f"tests/test_of_a_long_name_{number}.py" for number in range(40)]
+    part = only_in(suite, files, ["tests/test_of_a_long_name_1.py::test_slow"])
+    text = trial_text("demo", [Version("3.12")], "x86_64-manylinux_2_28", part)
+    arguments = load(
+        text.encode(), None, folder="demo", today=datetime.date(2026, 11, 1)
+    ).matrix.suite.arguments
+    assert arguments[0] == "-k"
+    assert arguments[1].startswith("(not old) and (test_of_a_long_name_0 or ")
+    assert arguments[1].endswith(" and not (test_slow)")
+
+
+def test_the_slowest_tests_are_left_out_and_each_file_keeps_one() -> None:
+    seconds = {"a.py::slow": 9.0, "a.py::quick": 1.0, "b.py::only": 50.0, "c.py::cut": 1.0}
+    assert slowest(seconds, ["a.py", "b.py"], 5.0) == {"a.py::slow", "c.py::cut"}
+    assert slowest(seconds, ["a.py", "b.py", "c.py"], 500.0) == frozenset()
