@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -20,7 +20,7 @@ from packaging.version import Version
 
 from compat.declare.matrix import Matrix
 from compat.declare.platforms import PlatformName, target_of
-from compat.files import Keep, read_if_there, write
+from compat.files import read_if_there, write
 from compat.index.kept import decode_packages, encode_packages
 from compat.index.release import Catalogue, Package, Release
 from compat.lock.lock_text import encode_lock
@@ -474,24 +474,25 @@ class PlatformFiles:
         elsewhere = None if text is None else decode_packages(text.decode(errors="replace"), source)
         return platform_facts(matrix, catalogue, elsewhere, platform)
 
-    def installs(self, matrix: Matrix, catalogue: Catalogue, keep: Keep) -> tuple[Install, ...]:
+    def installs(
+        self,
+        matrix: Matrix,
+        catalogue: Catalogue,
+        keep: Callable[[str, Iterable[bytes], Callable[[], bytes]], bytes] | None = None,
+    ) -> tuple[Install, ...]:
+        """`keep` returns what the function makes of the sources, from where that is kept."""
+
         def declared() -> bytes:
-            return msgspec.msgpack.encode(
-                [
-                    install
-                    for name in matrix.platforms
-                    for install in declared_installs(self.facts(matrix, catalogue, name), name)
-                ]
-            )
+            facts = ((self.facts(matrix, catalogue, name), name) for name in matrix.platforms)
+            return msgspec.msgpack.encode([i for each in facts for i in declared_installs(*each)])
 
         if not matrix.platforms:
             return ()
         wheels = read_if_there(self.wheels_path) or b""
-        known = msgspec.msgpack.decode(keep("platforms", (wheels,), declared), type=list[Install])
-        return tuple(
-            install
+        body = declared() if keep is None else keep("platforms", (wheels,), declared)
+        known = msgspec.msgpack.decode(body, type=list[Install])
+        each = (
+            (self.answers(name), [i for i in known if i.platform == name])
             for name in matrix.platforms
-            for install in with_platform_answers(
-                (install for install in known if install.platform == name), self.answers(name)
-            )
         )
+        return tuple(i for answers, own in each for i in with_platform_answers(own, answers))
