@@ -529,9 +529,22 @@ def tried(
     cancel: threading.Event,
     reporter: BatchReporter,
 ) -> JudgedRun | None:
-    from compat.fleet.batch import run_unrecorded
+    """Run: run the suite's core, or all of it, with another lock; None where it cannot run. Nothing
+    of it is stored.
+    """
+    from compat.fleet.batch import Batch, BatchSteps, RunOptions
+    from compat.results.judged import record_of
 
-    return run_unrecorded(workspace, cell, lock, machine, cancel, reporter)
+    runs: list[JudgedRun] = []
+
+    def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
+        runs.extend(attempts)
+        return record_of(attempts, tool=job.lock.tool, redacted=machine.redacted)
+
+    options = RunOptions(tier="smoke" if workspace.matrix.suite.core else "full")
+    steps = BatchSteps(record=record)
+    Batch(workspace, machine, steps, options, cancel, reporter).run([], {cell: lock})
+    return runs[-1] if runs else None
 
 
 def freed(

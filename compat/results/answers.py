@@ -56,7 +56,7 @@ VERSION = 3
 # The number of cached days of a matrix: today, and one other.
 _MOST_DAYS = 2
 # `shared` has values that many rows share, `touched` the cells with runs newer than the answers.
-# What `lasts` in `derived` follows from other sources than the answers, whose digest it begins with.
+# What `lasts` in `derived` follows from sources of its own, whose digest it begins with.
 _TABLES = """
 CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 CREATE TABLE files (

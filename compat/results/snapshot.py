@@ -130,11 +130,8 @@ class Snapshot:
         return sum(entry.planned and entry.obstacle is not None for entry in self.entries)
 
     def having(self, versions: Mapping[str, Collection[Version]]) -> Iterator[Answer]:
-        return (
-            entry
-            for entry in self.entries
-            if all(entry.cell.on(axis).version in versions[axis] for axis in versions)
-        )
+        asked = versions.items()
+        return (e for e in self.entries if all(e.cell.on(a).version in of for a, of in asked))
 
     def feasible_on(self, axis: str, versions: Collection[Version]) -> Iterator[Cell]:
         entries = self.having({axis: versions})
@@ -267,10 +264,8 @@ def snapshot(
         if known.id in judged or known.first is None:
             return known
         # Runs with the same results share one object.
-        every = {
-            id(each.run.capabilities): each.run.capabilities for each in known.counted
-        }.values()
-        if not any(c.status == "no" for capabilities in every for c in capabilities):
+        every = {id(each.run.capabilities): each.run.capabilities for each in known.counted}
+        if not any(c.status == "no" for capabilities in every.values() for c in capabilities):
             return known
         return judged_again(known, alone.attribution.context(known.cell, present))
 
