@@ -109,7 +109,6 @@ def tree_state(folder: Path) -> bytes:
 
 
 def tree_states(folder: Path) -> list[str]:
-    """Return path, size and time of change of each file below the folder, sorted."""
     return sorted(_states(os.fspath(folder), ""))
 
 
@@ -171,7 +170,6 @@ def unified_diff(name: str, before: str, after: str) -> str:
 
 
 def new_folder(path: Path) -> Path:
-    """Make a folder of that path, or with `-2` and so on where it is taken."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for number in itertools.count(1):
         folder = path if number == 1 else path.with_name(f"{path.name}-{number}")

@@ -98,7 +98,7 @@ class RunOptions(Value, frozen=True, kw_only=True):
     wheels: tuple[tuple[str, str], ...] = ()
 
 
-def _never(*_: object) -> NoReturn:
+def never(*_: object) -> NoReturn:
     raise AssertionError("what has a lock is not locked")
 
 
@@ -110,9 +110,9 @@ class BatchSteps(Value, frozen=True, kw_only=True):
     """
 
     record: Callable[[Job, Sequence[JudgedRun]], Record]
-    locking: Callable[[], Callable[[str], LockResult]] = _never
-    keep_lock: Callable[[str, Lock], None] = _never
-    record_refusal: Callable[[str, Refusal], Record] = _never
+    locking: Callable[[], Callable[[str], LockResult]] = never
+    keep_lock: Callable[[str, Lock], None] = never
+    record_refusal: Callable[[str, Refusal], Record] = never
 
 
 class BatchResult(Value, frozen=True, kw_only=True):

@@ -208,9 +208,8 @@ def _with_metadata(
 
 
 def _release_with_metadata(release: Release, source: ReleaseSource) -> Release:
-    """The metadata of the first wheel by file name: all wheels of a release are assumed equal.
-
-    A wheel with another package's METADATA is set aside with the reason, and the next one counts.
+    """A wheel with another package's METADATA is set aside with the reason, and the next one
+    counts.
     """
     artifacts = list(release.artifacts)
     for number, artifact in enumerate(release.artifacts):
@@ -262,7 +261,6 @@ def is_pin(specifier: SpecifierSet) -> bool:
 def required(
     matrix: Matrix, subject: Package, source: ReleaseSource, each: Each
 ) -> tuple[Required, ...]:
-    """Return the packages that the subject's releases pin, without those of the axes."""
     axes = {str(axis.normalised_name) for axis in matrix.packages}
     pins = _pins(matrix, subject)
     names = sorted((pins.pins.keys() | pins.free) - axes)
@@ -397,7 +395,6 @@ def _parsed(texts: Iterable[str]) -> Iterator[Requirement]:
 def wheels_elsewhere(
     matrix: Matrix, required: Iterable[Required], source: ReleaseSource
 ) -> tuple[Package, ...]:
-    """Return the required packages with their wheels for the matrix's other platforms."""
     patterns = {tag for name in matrix.platforms for tag in PLATFORMS[name].tags}
     series = {f"cp{patch.major}{patch.minor}" for patch in matrix.interpreters.patches}
 

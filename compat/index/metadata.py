@@ -346,9 +346,7 @@ class MetadataReader:
         self._has_files: bool | None = None
 
     def published(self, artifact: Artifact) -> Published | None:
-        """Return the wheel's requirements; None for an sdist, whose metadata may change in a build.
-
-        Raises UnsoundFile when it belongs to another wheel, IndexUnreachable when it is not
+        """Raises UnsoundFile when it belongs to another wheel, IndexUnreachable when it is not
         available.
         """
         if not artifact.is_wheel:
@@ -367,9 +365,8 @@ class MetadataReader:
         return saved.published
 
     def contents(self, artifact: Artifact) -> dict[str, str]:
-        """Return the sha256 of each file of a wheel by its path, as in its RECORD.
-
-        It is read by range requests; empty where the index does not support them, and for an sdist.
+        """It is read by range requests; empty where the index does not support them, and for an
+        sdist.
         """
         if not artifact.is_wheel:
             return {}
@@ -498,10 +495,7 @@ class RangedFile(io.RawIOBase):
 
 @contextlib.contextmanager
 def whole_wheel(web: Web, artifact: Artifact) -> Iterator[IO[bytes]]:
-    """Yield a downloaded wheel as a temporary file.
-
-    Raises IndexUnreachable when it does not match the index's hash, and what `web` raises.
-    """
+    """Raises IndexUnreachable when it does not match the index's hash, and what `web` raises."""
     response = web.get(artifact.url, stream=True)
     with tempfile.TemporaryFile() as file:
         shutil.copyfileobj(response.raw, file)
@@ -516,7 +510,6 @@ def whole_wheel(web: Web, artifact: Artifact) -> Iterator[IO[bytes]]:
 
 
 def published_in(wheel: Path) -> Published:
-    """Return what a local wheel requires; raise UnsoundFile when its METADATA is another's."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             text = _metadata_member(archive, wheel.name, ResponseLimits())
@@ -547,7 +540,6 @@ def _is_info(member: str, wanted: str) -> bool:
 
 
 def _recorded(text: bytes) -> dict[str, str]:
-    """The digests of a RECORD, which is CSV: path, algorithm and digest, size (PEP 376)."""
     rows = csv.reader(text.decode("utf-8", errors="replace").splitlines())
     return {
         row[0]: row[1].removeprefix("sha256=")
@@ -595,10 +587,8 @@ class SourceReader:
         self._web = Web(settings, whole_wheel_limits(limits or ResponseLimits()))
 
     def sources(self, artifact: Artifact) -> dict[str, bytes]:
-        """Return the modules of a wheel by their path below site-packages, without stubs and data.
-
-        The wheel is downloaded whole. Raises UnsoundFile for an unreadable wheel, IndexUnreachable
-        when it is not available.
+        """The wheel is downloaded whole. Raises UnsoundFile for an unreadable wheel,
+        IndexUnreachable when it is not available.
         """
         try:
             with whole_wheel(self._web, artifact) as file, zipfile.ZipFile(file) as wheel:

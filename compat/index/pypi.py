@@ -82,8 +82,6 @@ class _Project(Value, frozen=True):
 
 
 class _Links(HTMLParser):
-    """The links of an HTML page, each with its attributes and its text."""
-
     def __init__(self, url: str) -> None:
         super().__init__()
         self.base, self.version = url, "1.0"
@@ -119,7 +117,6 @@ def page_of(response: requests.Response) -> IndexPage:
 
 
 def listed(page: IndexPage) -> list[ListedFile]:
-    """Return the files that a page lists; raise ValueError for a page of no index."""
     kind = page.content_type.partition(";")[0].strip().lower()
     if kind == "application/vnd.pypi.simple.v1+json":
         project = msgspec.json.decode(page.content, type=_Project)
@@ -278,7 +275,6 @@ class PyPISource:
         return self._metadata.published(artifact)
 
     def contents(self, artifact: Artifact) -> dict[str, str]:
-        """Return the sha256 of each file of a wheel, if the index supports range requests."""
         return self._metadata.contents(artifact)
 
     def close(self) -> None:
@@ -311,10 +307,7 @@ class PyPISource:
 
 
 def files_of(page: IndexPage, name: str) -> Files:
-    """Return the usable wheels and sdists of a page; raise ValueError where there are none.
-
-    A captive portal's page must not pass for an empty project.
-    """
+    """A captive portal's page must not pass for an empty project."""
     artifacts = (_artifact(file, name) for file in listed(page))
     usable = tuple(artifact for artifact in artifacts if artifact is not None)
     if not usable:

@@ -109,7 +109,6 @@ class Package(_Kept, frozen=True):
         return earliest_upload(self.releases)
 
     def selected(self, selector: Selector) -> tuple[Release, ...]:
-        """Return the releases that the selector selects, oldest first, yanked ones included."""
         return tuple(release for release in self.releases if selector.keeps(release.version))
 
     def coordinates(self, selector: Selector) -> tuple[Version, ...]:
@@ -120,7 +119,6 @@ class Package(_Kept, frozen=True):
         return tuple(sorted({*own, *map(selector.series, versions)}))
 
     def members(self, coordinate: Version, selector: Selector) -> tuple[Release, ...]:
-        """Return the selected releases under the coordinate, oldest first; maybe none."""
         return tuple(
             release
             for release in self.releases
@@ -169,7 +167,6 @@ class Catalogue(Value, frozen=True):
     lowest: tuple[Package, ...] = ()
 
     def package(self, name: str) -> Package:
-        """Return the package of that normalised name; KeyError when it is not in the catalogue."""
         for package in self.packages:
             if package.name == name:
                 return package

@@ -44,11 +44,9 @@ class Demands:
         self._memo: dict[tuple[object, ...], Facts] = {}
 
     def of(self, cell: Cell) -> tuple[Facts, ...]:
-        """Return the facts of the cell under each of the subject's releases that it can have.
-
-        A cell cannot be locked when none of these can. Empty where no release can be installed. In
-        a relaxed cell every package may move that is neither the subject nor on an axis. For such a
-        package the fact is that it is required, and that no rule names it.
+        """A cell cannot be locked when none of these can. Empty where no release can be installed.
+        In a relaxed cell every package may move that is neither the subject nor on an axis. For
+        such a package the fact is that it is required, and that no rule names it.
         """
         pins: dict[str, str] = {
             axis.normalised_name: pinned(axis, cell)
@@ -69,10 +67,7 @@ class Demands:
         return tuple(sets)
 
     def inputs(self, cell: Cell, held: Facts) -> Inputs:
-        """Return the inputs that test whether these facts alone can be locked, on the cell's
-        Python.
-
-        Every release is visible, whatever its date. Without a fact the loosest case holds: a
+        """Every release is visible, whatever its date. Without a fact the loosest case holds: a
         package that some rule replaces is excluded from the tree.
         """
         spoken = [_after(fact) for fact in sorted(held) if not is_requirement(fact)]
@@ -102,7 +97,6 @@ class Demands:
 
 
 def replaceable(matrix: Matrix) -> tuple[str, ...]:
-    """Return the packages that some rule replaces throughout the tree, normalised and sorted."""
     rules = (relaxation for rule in matrix.rules for relaxation in rule.relaxations)
     return tuple(sorted({canonicalize_name(r.package) for r in rules if r.everywhere}))
 
@@ -160,10 +154,7 @@ class KnownLocks:
             return len(self._locks.get(_world(inputs), ()))
 
     def answering(self, inputs: Inputs, after: int = 0) -> Lock | None:
-        """Return the newest lock after the first `after` whose pins satisfy these inputs, or None.
-
-        A resolver may choose other pins. Raises IndexUnreachable.
-        """
+        """A resolver may choose other pins. Raises IndexUnreachable."""
         with self._guard:
             known = self._locks.get(_world(inputs), [])[after:]
         return next((lock for lock in reversed(known) if self._meets(lock, inputs)), None)
@@ -189,7 +180,6 @@ class KnownLocks:
         return all(self._is_seen(p, inputs, lock) for n, p in pins.items() if n not in only)
 
     def _is_seen(self, pin: Pin, inputs: Inputs, lock: Lock) -> bool:
-        """Whether the date of the inputs shows a file of the pin that the cell can install."""
         until = inputs.cutoff(pin.name)
         if until is None:
             return True

@@ -201,10 +201,7 @@ class PipToolsLocker:
         return self._completed(inputs, refusal, view.hidden)
 
     def _completed(self, inputs: Inputs, refusal: Refusal, hidden: set[str]) -> Refusal:
-        """The resolution failure with packages hidden by dates.
-
-        Where pip says missing but a source distribution exists, it is source-only.
-        """
+        """Where pip says missing but a source distribution exists, it is source-only."""
         try:
             missing = Requirement(refusal.subject)
         except ValueError:

@@ -44,7 +44,6 @@ class LockedFloor(Value, frozen=True, kw_only=True):
 
 
 def declared(asked: Asked) -> str:
-    """Return a requirement as written, without its marker."""
     return f"{_with_extras(asked.name, asked.extras)}{asked.specifier}"
 
 
@@ -53,12 +52,10 @@ def _with_extras(name: str, extras: Iterable[str]) -> str:
 
 
 def has_floor(asked: Asked) -> bool:
-    """Return whether a requirement declares a lowest version."""
     return not asked.url and lowest_of(asked.specifier) is not None
 
 
 def floor_lines(asked: Iterable[Asked]) -> tuple[str, ...]:
-    """Return the requirements that declare a lowest version, sorted."""
     return tuple(sorted({declared(r) for r in asked if has_floor(r)}))
 
 
@@ -223,10 +220,7 @@ class _Relaxing:
         return lock_cell(self._locker, inputs, self._package_of, self._facts.matrix.margin_days)
 
     def _avoid(self, versions: FailedImport) -> None:
-        """Exclude the version of the first package of a failed import that still leaves a lock.
-
-        The newest lock is taken: the oldest may be too old for the import.
-        """
+        """The newest lock is taken: the oldest may be too old for the import."""
         own = {n: v for n, v in versions.items() if n in self._relaxations and n not in self._axes}
         moved = {name: version for name, version in own.items() if name in self._avoided}
         if any(f"{name}=={version}" not in self._avoided[name] for name, version in moved.items()):
@@ -306,7 +300,6 @@ class _Relaxing:
         return lock_cell(self._locker, inputs, self._package_of, self._facts.matrix.margin_days)
 
     def _without_rules(self, refusal: Refusal) -> Lock | Refusal:
-        """The answer once the rules bound as few third packages as possible."""
         if not self._bounded or refusal.cause not in (*_FINAL, "source-only"):
             return refusal
         self._free = self._bounded
@@ -324,10 +317,7 @@ class _Relaxing:
         return answer
 
     def _later(self, refusal: Refusal) -> Lock | Refusal:
-        """The answer once the date is lifted for one package of a missing-file failure.
-
-        Packages that the subject does not require come first, as they say least about it.
-        """
+        """Packages that the subject does not require come first, as they say least about it."""
         if refusal.cause not in ("source-only", "no-artifact"):
             return refusal
         named = sorted({*refusal.named} - self._axes, key=lambda n: (n in self._relaxations, n))
@@ -395,10 +385,7 @@ class _Relaxing:
         return self._together(answer if isinstance(answer, Lock) else lock, ())
 
     def _together(self, lock: Lock, floors: Sequence[str]) -> Lock:
-        """The lock with packages of one published version at one version again.
-
-        They are released together, and may reject each other's other versions at import.
-        """
+        """They are released together, and may reject each other's other versions at import."""
         pins = lock.versions
         groups: dict[str, list[str]] = {}
         for name in sorted(((self._soft - self._kept) | self._avoided.keys()) & pins.keys()):
@@ -444,10 +431,7 @@ class _Relaxing:
 
 
 def asks_as_declared(facts: Feasibility, cell: Cell, lock: Lock) -> bool:
-    """Return whether a lock matches the current declarations, as far as a relaxed one may give way.
-
-    A lock of another release of the subject is accepted as it is.
-    """
+    """A lock of another release of the subject is accepted as it is."""
     asked, own = inputs_of(facts, cell), lock.inputs
     injected, now = own.injected_pin, asked.injected_pin
     if injected is not None and now is not None and injected.version != now.version:
@@ -481,10 +465,8 @@ def _lines(inputs: Inputs) -> tuple[tuple[str, ...], ...]:
 def lock_cell(
     locker: Locker, inputs: Inputs, package_of: PackageOf, margin_days: int
 ) -> Lock | Refusal:
-    """Return the locker's answer; for relaxed inputs, lift dates as far as needed.
-
-    Each package that the date hid from the resolver is shown as of the next sufficient moment: its
-    own first release, then the releases of the replaced pins, then now. So the date moves no
+    """Each package that the date hid from the resolver is shown as of the next sufficient moment:
+    its own first release, then the releases of the replaced pins, then now. So the date moves no
     further than it must.
     """
     for _ in range(_ROUNDS):

@@ -36,7 +36,6 @@ Done = subprocess.CompletedProcess[str]
 def run_resolver(
     command: list[str], folder: Path, environ: Mapping[str, str], seconds: int
 ) -> Done:
-    """Return the ended process, whatever its exit code; raise ToolFailed on a timeout."""
     name = Path(command[0]).name
     _LOG.info("running %s", shlex.join(command))
     try:
@@ -160,10 +159,7 @@ class UvLocker:
                 return _lock_of(inputs, pins, shelf)
 
     def _with_floors(self, inputs: Inputs, shown: Sequence[SourceRelease]) -> Inputs | Refusal:
-        """The inputs with each floor's package pinned to the lowest version that all allow
-        together.
-
-        Requirements of the matrix and its suite, except exact pins, do not count. The floors are
+        """Requirements of the matrix and its suite, except exact pins, do not count. The floors are
         the subject's, and a test tool without a lower bound would get its first release.
         """
         if not inputs.floors:
@@ -214,11 +210,7 @@ class UvLocker:
 
 
 def _lock_of(inputs: Inputs, resolved: Sequence[Pin], shelf: Mapping[Pin, SourceRelease]) -> Lock:
-    """The lock of the resolved pins and the injected one; built pins get the hashes of the index's
-    files.
-
-    The injected pin's requirements are among the inputs, so it need not be built.
-    """
+    """The injected pin's requirements are among the inputs, so it need not be built."""
     sources = {pin.name: pin for pin in _taken(resolved, shelf)}
     injected = () if inputs.injected_pin is None else (inputs.injected_pin,)
     pins = sorted(
@@ -234,10 +226,8 @@ def _taken(pins: Sequence[Pin], shelf: Mapping[Pin, SourceRelease]) -> list[Pin]
 
 
 def index_arguments(settings: IndexSettings, further: str = "") -> list[str]:
-    """Return uv's arguments for the indexes in order of precedence.
-
-    They rank equally where they are merged or a lock has a further one. That one may have unrelated
-    pre-releases, so it must not hide the final releases of the others.
+    """They rank equally where they are merged or a lock has a further one. That one may have
+    unrelated pre-releases, so it must not hide the final releases of the others.
     """
     strategy = "unsafe-best-match" if settings.merged or further else "first-index"
     urls = (*settings.extra_index_urls, *([further] if further else []))
@@ -246,7 +236,6 @@ def index_arguments(settings: IndexSettings, further: str = "") -> list[str]:
 
 
 def refused(subject: str, stderr: str) -> Refusal:
-    """Return uv's Refusal; raise IndexUnreachable or ToolFailed when it reports trouble."""
     # From the first error on: an earlier warning may mention a network without cause.
     errors = stderr[max(stderr.find("error:"), stderr.find("\u00d7 "), 0) :]
     refusal = None if any(sign in errors for sign in NETWORK_SIGNS) else refusal_of_uv(stderr)

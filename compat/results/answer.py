@@ -43,11 +43,7 @@ class CapabilityFault(StrictValue, frozen=True, kw_only=True):
 
 
 def blame_of(capability: Capability, faults: Iterable[CapabilityFault]) -> Blame:
-    """Return who is at fault for a failing capability: the first entry that matches it and its
-    failure.
-
-    A failure that the machine may have caused is no known fault of a release.
-    """
+    """A failure that the machine may have caused is no known fault of a release."""
     failed = capability.failed
     about = (f for f in faults if f.id == capability.id)
     matching = (f.fault for f in about if not f.outcome or begins_with(failed, f.outcome))

@@ -146,8 +146,6 @@ class AnswerTable:
             self._connection.close()
 
     def answer(self, sources: Sources, derive: Callable[[Before], Snapshot]) -> None:
-        """Update the answers to the sources: `derive` computes them, reusing previous ones."""
-
         def answered() -> None:
             state = dict(self.execute("SELECT name, value FROM state"))
             if state.get("sources") != sources.digest or self.execute("SELECT 1 FROM touched"):
@@ -189,10 +187,7 @@ class AnswerTable:
         return tuple(self._store.folder / path for (path,) in rows)
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
-        """Return the faults of the store, stray files and future dates included.
-
-        Only a file with a fault, or one that the table does not know, is read.
-        """
+        """Only a file with a fault, or one that the table does not know, is read."""
         newest = dict(self.rows("SELECT path, newest FROM files WHERE fault IS NULL"))
 
         def known(name: str) -> datetime.datetime | None:
@@ -219,7 +214,6 @@ class AnswerTable:
         return body[len(digest) :]
 
     def shared(self, number: int, name: str) -> Any:
-        """Return the shared value of that number; the same number gives the same object."""
         known = self._shared.get((number, name))
         if known is None:
             rows = self.execute("SELECT body FROM shared WHERE id = ?", number)
@@ -357,9 +351,7 @@ class AnswerTable:
         self._forget()
 
     def _before(self, sources: Sources, state: Mapping[str, bytes]) -> Before:
-        """The previous answers that are still valid.
-
-        A release is judged again when the runs or the lock of one of its cells have changed: its
+        """A release is judged again when the runs or the lock of one of its cells have changed: its
         other cells decide who is at fault.
         """
         if state.get("plan") != sources.plan:
@@ -586,8 +578,6 @@ class StoredSnapshot(Snapshot):
 
     @cached_property
     def by_id(self) -> Mapping[str, Answer]:
-        """The entries by the ids of their cells, those of variants last."""
-
         def one(cell: str) -> Answer:
             if cell not in self._by_id:
                 self._read("cell = ?", cell)
@@ -678,7 +668,6 @@ def _with_records(
     numbers: Sequence[int],
     read: Sequence[tuple[str, tuple[int, int], DayFile]],
 ) -> None:
-    """Remove the runs of deleted files, and update other files' cells whose runs changed."""
     touched: set[str] = set()
     for number in numbers:
         rows = connection.execute("SELECT DISTINCT cell FROM runs WHERE file = ?", (number,))

@@ -113,10 +113,7 @@ class ClauseBook:
             self._by_rarest[rarest].append((frozenset(clause.facts), clause))
 
     def answer(self, sets: Iterable[Facts], python: str) -> tuple[Clause, ...]:
-        """Return a clause for each of these sets of facts; none where one of them has no clause.
-
-        A cell has a set for each release of the subject that a resolver could take.
-        """
+        """A cell has a set for each release of the subject that a resolver could take."""
         answers = [self._of(facts, python) for facts in sets]
         clauses = tuple(clause for clause in answers if clause is not None)
         return clauses if len(clauses) == len(answers) else ()
@@ -149,10 +146,7 @@ class ClauseBook:
 
 
 def united(clauses: Iterable[Clause]) -> tuple[Clause, ...]:
-    """Return the clauses sorted by their facts, merged by facts and outcome.
-
-    Cell, day and text are those of the one that was learnt first.
-    """
+    """Cell, day and text are those of the one that was learnt first."""
     alike: dict[tuple[tuple[str, ...], str], list[Clause]] = defaultdict(list)
     for clause in clauses:
         alike[clause.facts, clause.outcome].append(clause)

@@ -147,7 +147,6 @@ class CellDifference(StrictValue, frozen=True, kw_only=True):
 def cell_difference(
     before: Answer, after: Answer, moved: tuple[str, ...] = (), obstacle: str = ""
 ) -> CellDifference:
-    """Compare one combination; `obstacle` says why the checkout cannot be installed there."""
     changed = tuple(_changes(before, after))
     return CellDifference(
         cell=after.id,
@@ -242,7 +241,6 @@ class LaneReport(StrictValue, frozen=True, kw_only=True):
 
 
 def lane_report(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> LaneReport:
-    """Return the report on a matrix's variants; `lock_of` returns the lock of a cell."""
     pairs = [(entry.cell, _lane_cell(known, entry, lock_of)) for entry in known.lanes]
     cells = tuple(row for _, row in pairs)
     return LaneReport(cells=cells, alerts=tuple(_alerts(known, pairs)))
@@ -308,7 +306,6 @@ def _is_working(entry: Answer) -> bool:
 
 
 def _breaks(entry: Answer, against: Answer) -> bool:
-    """Whether something fails only in the first cell, other than its resolution."""
     outcome = entry.outcome
     is_out = isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install")
     if not entry.is_tested or entry.kind == "works" or is_out:

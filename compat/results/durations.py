@@ -111,10 +111,8 @@ class ChangePoint(Value, frozen=True):
 
 
 def change_point(values: Sequence[float]) -> ChangePoint | None:
-    """Return where values change most clearly; None where that may be random.
-
-    It uses the rank sum of the two sides (Mann and Whitney, 1947), and requires medians that differ
-    by a half.
+    """It uses the rank sum of the two sides (Mann and Whitney, 1947), and requires medians that
+    differ by a half.
     """
     splits = range(_FEWEST, len(values) - _FEWEST + 1)
     clearest = max(splits, key=lambda index: abs(_score(values, index)), default=None)

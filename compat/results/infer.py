@@ -33,10 +33,8 @@ _NOTHING = KeptClauses()
 def with_answers(
     known: Snapshot, answers: Mapping[str, PlainAnswer], clauses: KeptClauses = _NOTHING
 ) -> Snapshot:
-    """Return the snapshot with the resolvers' answers by its day, by cell, and with inferences.
-
-    Inferences come from the clauses that were known then and are not refuted since, or from tested
-    neighbours that agree.
+    """Inferences come from the clauses that were known then and are not refuted since, or from
+    tested neighbours that agree.
     """
     on_day = {cell: answer for cell, answer in answers.items() if answer.on <= known.day}
     before = KeptClauses(
@@ -84,9 +82,7 @@ def with_locks(
     versions_of: Callable[[str], Mapping[str, Version]] | None = None,
     before: Mapping[str, Answer] = MappingProxyType({}),
 ) -> Snapshot:
-    """Return the snapshot with its cells' locks.
-
-    The lock of a cell in `before` is not read again; an unreadable one is ignored. `versions_of`
+    """The lock of a cell in `before` is not read again; an unreadable one is ignored. `versions_of`
     returns the versions of the axes in the lock of a cell, where that is faster than reading the
     lock.
     """
@@ -314,10 +310,7 @@ class Lines:
                 yield ends
 
     def _is_known_to_fail(self, cell: Cell, ends: _Ends) -> bool:
-        """Whether a cell expected to work is declared to fail, and not both ends with it.
-
-        Where the declaration includes both ends, they work in spite of it.
-        """
+        """Where the declaration includes both ends, they work in spite of it."""
         kind = (self._tested(ends[0]) or ("broken",))[0]
         cells = [readable_cell(end, self._known.matrix) for end in ends[:2]]
         about = (
@@ -374,10 +367,8 @@ def signature_of(verdict: Answer) -> Signature:
 
 
 def agreement(low: Signature, high: Signature) -> Signature:
-    """Return what two tested neighbours imply for the cells between them; empty for nothing.
-
-    Each capability is a separate line: one that fails in only one neighbour is left open, and does
-    not change those that fail in both.
+    """Each capability is a separate line: one that fails in only one neighbour is left open, and
+    does not change those that fail in both.
     """
     if low == high:
         return low
@@ -388,10 +379,8 @@ def agreement(low: Signature, high: Signature) -> Signature:
 
 
 def _cause(outcome: Outcome) -> str:
-    """The cause that broken neighbours must share.
-
-    Only the package of a place counts: lines move between releases, and so does the first of many
-    files that a Python cannot run.
+    """Only the package of a place counts: lines move between releases, and so does the first of
+    many files that a Python cannot run.
     """
     if isinstance(outcome, Failed) and outcome.cause in PLACED:
         package = outcome.subject.partition("/")[0]

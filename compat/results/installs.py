@@ -99,7 +99,6 @@ class Install(StrictValue, frozen=True, kw_only=True):
 
     @property
     def evidence(self) -> PlatformEvidence:
-        """The kind of evidence on another platform."""
         if self.ground == "metadata":
             return "declared"
         return "locked" if self.state == "resolves" else "asked"
@@ -175,7 +174,6 @@ def install_causes(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
 
 
 def on_platforms(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
-    """Return the best result of each release on each other platform, with the Pythons."""
     groups: dict[tuple[str, str], list[Install]] = {}
     for install in installs:
         groups.setdefault((install.release, install.platform), []).append(install)
@@ -195,11 +193,7 @@ def newest_on(
 
 
 def plain_questions(facts: Feasibility) -> Iterator[tuple[Install, Cell | None, Obstacle | None]]:
-    """Yield the install of each release on each Python, oldest first, with its cell or why it has
-    none.
-
-    The plan's facts about packages deeper in the tree are ignored: the install tests them.
-    """
+    """The plan's facts about packages deeper in the tree are ignored: the install tests them."""
     subject, python = facts.matrix.subject, facts.matrix.interpreters.name
     others = [axis.name for axis in facts.matrix.packages if axis is not facts.matrix.subject_axis]
     pairs: dict[tuple[Version, Version], list[Cell]] = {}
@@ -311,10 +305,8 @@ def platform_facts(
     elsewhere: Sequence[Package] | None,
     platform: PlatformName,
 ) -> Feasibility:
-    """Return the facts of rules and catalogue about cells of another platform.
-
-    `elsewhere` has the wheels for other platforms of the subject's pins. Without it these packages
-    are unknown, and nothing is ruled out because of them.
+    """`elsewhere` has the wheels for other platforms of the subject's pins. Without it these
+    packages are unknown, and nothing is ruled out because of them.
     """
     further = {
         (package.name, release.version): release.artifacts
@@ -421,10 +413,7 @@ class _NewestFiles:
 def with_platform_answers(
     installs: Iterable[Install], answers: Mapping[str, PlainAnswer]
 ) -> Iterator[Install]:
-    """Yield the installs of a platform, with a resolver's answer where metadata leaves it open.
-
-    Metadata is newer than an answer that it contradicts: it is read together with the index.
-    """
+    """Metadata is newer than an answer that it contradicts: it is read together with the index."""
     for install in installs:
         answer = answers.get(install.cell.partition("@")[0])
         is_asked = answer is not None and install.state == "by-metadata"

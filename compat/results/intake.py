@@ -78,7 +78,6 @@ class StoreWatch:
         return record
 
     def set_aside(self) -> tuple[str, ...]:
-        """Move foreign lines of the store to `.set-aside` below it, and return their new paths."""
         names: list[str] = []
         for path in self._paths():
             with files.locked(path):
@@ -98,8 +97,6 @@ class StoreWatch:
 
 
 class _Handed(NamedTuple):
-    """A submitted line, or a file that holds no records."""
-
     name: str
     found: Fault | tuple[Path, int, int]
     cell: str = ""

@@ -167,9 +167,7 @@ def judged_again(
 
 
 def asked_about(cell: str, present: EvaluationContext) -> frozenset[str]:
-    """Return the packages by which alone a cell can be broken; empty where any can.
-
-    A relaxed cell tests whether the subject works with its coordinates once other packages may
+    """A relaxed cell tests whether the subject works with its coordinates once other packages may
     move, so a failure or conflict of those is no answer. Fresh and dated cells test the published
     requirements.
     """
@@ -351,10 +349,7 @@ class RunGroup:
 
     @property
     def blocked_by(self) -> str:
-        """The package, neither subject nor on an axis, by which the newest run failed.
-
-        A package that only runs the tests is never a tested one.
-        """
+        """A package that only runs the tests is never a tested one."""
         last = self.outcomes[-1] if self.outcomes else None
         if isinstance(last, Failed) and last.cause == "test-runner":
             return self.newest.involved[0] if self.newest.involved else "pytest"
@@ -409,7 +404,6 @@ def _reached_tests(outcome: Outcome) -> bool:
 def _of_subject(
     outcome: Outcome, capabilities: Iterable[Capability], helpers: frozenset[str]
 ) -> Outcome:
-    """Return what an outcome says of the subject: a failing helper of the suite says nothing."""
     if not isinstance(outcome, Failed) or outcome.stage != "test" or outcome.subject not in helpers:
         return outcome
     return next(
@@ -457,10 +451,7 @@ class Attribution:
         return replace(present, faults=self._faults[version, issues])
 
     def _faults_of(self, version: Version, issues: Sequence[int]) -> Iterator[CapabilityFault]:
-        """Who would be at fault in a cell of that release with these issues.
-
-        Declarations about the failure decide first, then the other cells of the release.
-        """
+        """Declarations about the failure decide first, then the other cells of the release."""
         working = self._works_in(version)
         for number in issues:
             issue = self._known[number]
@@ -531,9 +522,7 @@ _CLAIMS = {
 
 
 def refuted(matrix: Matrix, answers: Iterable[Answer]) -> Iterator[Finding]:
-    """Yield a finding for each entry about a capability that a cell of its own range refutes.
-
-    The first such cell is named, fresh results before stale ones. A flaky capability refutes
+    """The first such cell is named, fresh results before stale ones. A flaky capability refutes
     nothing there.
     """
     cells = {each.cell: each for each in answers if not each.cell.unread}

@@ -130,7 +130,6 @@ class Audit(StrictValue, frozen=True, kw_only=True):
 
     @property
     def bound(self) -> float:
-        """The largest share of wrong inferences at 95 % confidence; 1 without an answer."""
         wrong = self.number("wrong")
         return upper_bound(wrong, wrong + self.number("agrees"))
 

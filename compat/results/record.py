@@ -228,15 +228,11 @@ class _StoredTry(_Try, frozen=True, kw_only=True):
 
 
 class _Stored(_Run, frozen=True, kw_only=True):
-    """A record as in its text: outcomes are strings."""
-
     outcome: str
     attempts: tuple[_StoredTry, ...] = ()
 
 
 class _Written(_Stored, frozen=True, kw_only=True):
-    """The same with the two further keys of a text."""
-
     format: int
     digest: str
 
@@ -245,11 +241,7 @@ _written = msgspec.json.Decoder(_Written)
 
 
 def decisive(outcomes: Sequence[Outcome]) -> Outcome:
-    """Return the outcome of a run with these attempts: the last that concerns the versions, else
-    the last.
-
-    Where those disagree it is the last failure: no retry hides one.
-    """
+    """Where those disagree it is the last failure: no retry hides one."""
     telling = [
         outcome for outcome in outcomes if not is_spurious(outcome) and not is_doubtful(outcome)
     ]
@@ -290,10 +282,7 @@ def encode_record(record: Record) -> str:
 
 
 def decode_record(text: str, source: str) -> Record:
-    """Decode a record; older formats are upgraded.
-
-    Raises RecordError with one line for anything else, or where it was changed.
-    """
+    """Raises RecordError with one line for anything else, or where it was changed."""
     try:
         if (written := _as_we_write(text)) is not None:
             return _record_of_stored(written)

@@ -222,7 +222,6 @@ def _kept_digest(match: re.Match[str]) -> str:
 
 
 def _random(match: re.Match[str]) -> str:
-    """Whether a quoted string looks random: the limits of entropy are those of detect-secrets."""
     text, quote_mark = match["text"], match["quote"]
     share = [count / len(text) for count in Counter(text).values()]
     bits = -sum(part * math.log2(part) for part in share)
@@ -241,7 +240,6 @@ def _tail(path: str) -> str:
 
 
 def _is_of_machine(path: str, roots: frozenset[str]) -> bool:
-    """Whether a path is a file's: by its first folder, its target, or its suffix."""
     if path.startswith("~") or _ON_WINDOWS.match(path):
         return True
     names = [name for name in path.split("/") if name]

@@ -94,9 +94,8 @@ def culprits(
 
 
 def _bisected(chosen: list[str], rest: list[str], tried: Tried) -> list[str]:
-    """A few changes that fail together: the suspected `chosen`, and the needed ones of `rest`.
-
-    Bisection finds the needed ones, or a group that it cannot separate. All of both together fail.
+    """Bisection finds the needed ones, or a group that it cannot separate. All of both together
+    fail.
     """
     while tried(chosen) != "fails":
         end, is_needed = _shortest_failing(chosen, rest, tried)
@@ -148,10 +147,8 @@ def _minimised(changes: list[str], tried: Tried) -> list[str]:
 
 
 def _without_pairs(changes: list[str], tried: Tried) -> list[str]:
-    """The changes that are left when no two can be removed together.
-
-    Two changes that must move together block each other, and ddmin removes them only where they are
-    neighbours.
+    """Two changes that must move together block each other, and ddmin removes them only where they
+    are neighbours.
     """
     held = [c for c in changes if tried([o for o in changes if o != c]) == "unresolved"]
     for pair in combinations(held, 2):
@@ -278,10 +275,7 @@ class FailureRates(Value, frozen=True, kw_only=True):
         return bad - good >= LEAST_DIFFERENCE
 
     def decision(self, fails: Sequence[bool]) -> bool | None:
-        """Return whether an environment with these results has the failure; None while undecided.
-
-        Each of `fails` is one run: whether it failed in that way.
-        """
+        """Each of `fails` is one run: whether it failed in that way."""
         if self.is_steady:
             return fails[0] if fails and len(set(fails)) == 1 else None
         counts = fails.count(True), fails.count(False)
@@ -311,10 +305,7 @@ _LINE = re.compile(r":\d+$")
 
 
 def symptoms(record: Record) -> tuple[Failed, ...]:
-    """Return the failures: the outcome first, then each capability.
-
-    Places are omitted, because line numbers change between releases.
-    """
+    """Places are omitted, because line numbers change between releases."""
     if not isinstance(record.outcome, Failed) or is_of_runner(record.outcome):
         return ()
     capabilities = (c.failed for c in record.capabilities)
@@ -425,10 +416,7 @@ class Trials:
         bad_name: str = "BAD",
         is_doubted: bool = False,
     ) -> None:
-        """Run both ends, as often as the failure requires. Raises SearchStopped.
-
-        `is_doubted` means that the failure was seen to come and go.
-        """
+        """`is_doubted` means that the failure was seen to come and go."""
         self._is_doubted = is_doubted
         self._uninstalled = 0
         self._laboratory = laboratory
@@ -448,7 +436,6 @@ class Trials:
 
     @property
     def message(self) -> str:
-        """The exception of the bad end; empty where unknown."""
         bad, _ = self._ends[1]
         texts = [
             message_of(run, self.target) for run in self._laboratory.results(bad) if self.target
@@ -456,7 +443,6 @@ class Trials:
         return next((text for text in texts if text), "")
 
     def of(self, lock: Lock, what: str) -> Trial:
-        """Return whether a lock has the failure; it runs as often as necessary."""
         assert self.target is not None
         runs = [trial_of(run, self.target, self._usual) for run in self._laboratory.results(lock)]
         while len(runs) < MOST_RUNS:
@@ -590,10 +576,7 @@ class LockPair:
         self._refused: set[frozenset[str]] = set()
 
     def run(self, changes: frozenset[str]) -> Trial:
-        """Return the result of the good lock with these packages as in the bad one.
-
-        Mixes that the packages' own metadata forbids are not run: most would fail for that.
-        """
+        """Mixes that the packages' own metadata forbids are not run: most would fail for that."""
         lock = self._mixed(changes)
         ends = self.good, self.bad
         is_known = bool(self._laboratory.results(lock))
@@ -606,7 +589,6 @@ class LockPair:
         return self._trials.of(self._mixed(changes), self._described(changes))
 
     def culprits(self, first: Sequence[Sequence[str]]) -> Culprits:
-        """Return the culprit packages; those in `first` are suspected."""
         answer = culprits(tuple(self.exchanges), self.run, first)
         if answer.because or answer.is_minimal or not self._refused:
             return answer
@@ -614,7 +596,6 @@ class LockPair:
         return culprits(answer.changes, self.run_anyway)
 
     def broken_in(self, changes: Sequence[str], name: str) -> BlamedPackage:
-        """Return between which releases a package broke; `changes` stay as in the bad lock."""
         exchange = self.exchanges[name]
         good, bad, brings = exchange.good, exchange.bad, exchange.brings
         ends = BlamedPackage(package=name, good=good, bad=bad, brings=brings)
@@ -642,7 +623,6 @@ class LockPair:
         )
 
     def moved(self, packages: Sequence[BlamedPackage], side: Literal["good", "bad"]) -> Lock:
-        """The lock of the other side with these packages at their known good or bad versions."""
         base, other = (self.bad, self.good) if side == "good" else (self.good, self.bad)
         names = [name for package in packages for name in (package.package, *package.brings)]
         pins: dict[str, Pin | None] = {}
@@ -709,10 +689,7 @@ def _is_adjacent(search: BoundarySearch) -> bool:
 
 
 def _weights(versions: Sequence[Version]) -> list[float]:
-    """The probability of each position to be the first that works, the newest version first.
-
-    It is the probability that the version's successor breaks.
-    """
+    """It is the probability that the version's successor breaks."""
     weights = [0.0]
     for newer, older in pairwise(versions):
         is_major, is_minor = newer.major != older.major, newer.minor != older.minor
@@ -774,10 +751,7 @@ class Blame(Value, frozen=True, kw_only=True):
 
 
 def blame(good: Lock, bad: Lock, laboratory: Laboratory) -> Blame:
-    """Return the causes for which the bad lock fails where the good one works.
-
-    Stored runs are reused. Raises IndexUnreachable and ToolFailed as the index does.
-    """
+    """Stored runs are reused. Raises IndexUnreachable and ToolFailed as the index does."""
     causes: list[BlamedCause] = []
     whole = bad
     is_finished = is_backward = is_doubted = False
@@ -814,8 +788,6 @@ def blame(good: Lock, bad: Lock, laboratory: Laboratory) -> Blame:
 
 
 class _CauseSearch:
-    """The search for one cause between two locks."""
-
     def __init__(
         self, good: Lock, bad: Lock, laboratory: Laboratory, bad_name: str, is_doubted: bool
     ) -> None:

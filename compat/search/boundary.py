@@ -91,7 +91,6 @@ class BoundarySearch:
 
     @property
     def budget(self) -> int:
-        """How many runs are allowed; it grows when a version is flaky."""
         steady = math.ceil(math.log2(self.count + 1)) + 10
         return steady * (FLAKY_FACTOR if self.flaky or self._view.exceptions else 1)
 
@@ -107,7 +106,6 @@ class BoundarySearch:
         self.__dict__.pop("_view", None)
 
     def next(self) -> int | None:
-        """Return the position to try now; None when the search has ended."""
         to_try = self._to_try
         if self.runs >= self.budget or not to_try:
             return None
@@ -179,7 +177,6 @@ class BoundarySearch:
 
     @property
     def _is_bracketed(self) -> bool:
-        """Whether both neighbours of the likeliest boundary have a result; exceptions are none."""
         regular = [i for i in self._open if i not in self._view.exceptions]
         below = [i for i in regular if i < self._view.first][-1:]
         above = [i for i in regular if i >= self._view.first][:1]
@@ -238,8 +235,6 @@ class BoundarySearch:
 
 
 class _Posterior:
-    """The probability of each boundary: `first` is the likeliest first position that works."""
-
     def __init__(
         self,
         results: Sequence[Sequence[bool]],
@@ -277,9 +272,7 @@ class _Posterior:
         self.entropy = -sum(m * math.log(m) for m in self.masses if m > 0)
 
     def expected_entropies(self) -> list[float]:
-        """The expected uncertainty of the boundary after another try at each position.
-
-        A try fails with one probability under the boundaries up to its position and with another
+        """A try fails with one probability under the boundaries up to its position and with another
         under those above it, so sums over both sides cover all positions.
         """
         fails_from = [_chance(FAILS_FROM, *counts) for counts in self._from]
@@ -312,10 +305,7 @@ def _chance(prior: tuple[float, float], fails: int, works: int) -> float:
 def _weighted_entropies(
     masses: Sequence[float], up_to: Sequence[float], above: Sequence[float]
 ) -> list[float]:
-    """For each position the entropy, in nats, of the normalised masses, times their sum.
-
-    Each mass is scaled by its factor `up_to` the position, or by its factor `above` it.
-    """
+    """Each mass is scaled by its factor `up_to` the position, or by its factor `above` it."""
     lower = [mass * factor for mass, factor in zip(masses, up_to, strict=True)]
     upper = [mass * factor for mass, factor in zip(masses, above, strict=True)]
     sums = _both_sides(lower, upper)

@@ -76,7 +76,6 @@ class Probed(Value, frozen=True, kw_only=True):
 
     @property
     def refusals(self) -> tuple[Failed, ...]:
-        """Why it cannot be locked: by clauses, and by the resolver."""
         refusals = [clause.failed for clause in self.clauses[:1]]
         if self.answer is not None and self.answer.refusal is not None:
             refusals.append(self.answer.refusal)
@@ -121,15 +120,11 @@ class RefusalLearner:
             self._book = self._book.without(clauses)
 
     def answer(self, cell: Cell) -> tuple[Clause, ...]:
-        """Return the clauses that answer a cell; none where nothing is known. Resolves nothing."""
         with self._guard:
             return self._book.answer(self._demands.of(cell), self._series(cell))
 
     def learn(self, cell: Cell) -> Probed:
-        """Resolve a cell, and store the clauses of its failure.
-
-        Raises IndexUnreachable and ToolFailed as the locker does.
-        """
+        """Raises IndexUnreachable and ToolFailed as the locker does."""
         with self._guard:
             sets = self._demands.of(cell)
         asked: set[Facts] = set()
@@ -165,7 +160,6 @@ class RefusalLearner:
         return _is_hard(self.ask(cell, frozenset(clause.facts)))
 
     def ask(self, cell: Cell, held: Facts) -> Refusal | None:
-        """Return why these facts cannot be locked, each set once; None when they can."""
         key = (self._series(cell), held)
         if key not in self._asked:
             answer = self._resolve(self._demands.inputs(cell, held))
@@ -226,10 +220,7 @@ class RefusalLearner:
         )
 
     def _groups(self, suspects: Facts) -> Iterator[Facts]:
-        """What to leave out: of many facts halves first; then each, the least informative first.
-
-        A clause without a coordinate answers most, so the pins of coordinates go first.
-        """
+        """A clause without a coordinate answers most, so the pins of coordinates go first."""
         ordered = sorted(suspects, key=lambda fact: (".*" not in fact, fact))
         if len(ordered) > 8:
             for size in (len(ordered) // 2, len(ordered) // 4):
@@ -288,14 +279,12 @@ class CellProber:
         self._locks.add(lock)
 
     def demand(self, cell: Cell) -> Hashable:
-        """Return what a cell requires, whatever its date: the same object for equal demands."""
         inputs = self._question(cell)
         if inputs is None:
             return cell.id
         return inputs.python, inputs.requirements, inputs.overrides, inputs.excludes
 
     def known(self, cell: Cell) -> Probed | None:
-        """Return what is known of a cell without a resolution; None where nothing is."""
         clauses = self._learner.answer(cell)
         if clauses:
             return Probed(cell=cell, clauses=clauses)
@@ -313,10 +302,7 @@ class CellProber:
         return Probed(cell=cell, answer=answer)
 
     def probe(self, cell: Cell) -> Probed:
-        """Return what is known of a cell; resolve it where nothing is.
-
-        Raises IndexUnreachable and ToolFailed as the locker does.
-        """
+        """Raises IndexUnreachable and ToolFailed as the locker does."""
         known = self.known(cell)
         inputs = self._question(cell)
         if known is not None or inputs is None:
@@ -333,10 +319,7 @@ class CellProber:
         return Probed(cell=cell, clauses=lesson.clauses, answer=answer, questions=questions)
 
     def _question(self, cell: Cell) -> Inputs | None:
-        """The inputs to resolve for a cell; None where the plan says that it cannot be installed.
-
-        A relaxed package has no date: a lock widens such dates as far as needed anyway.
-        """
+        """A relaxed package has no date: a lock widens such dates as far as needed anyway."""
         with self._guard:
             if cell.id not in self._inputs:
                 self._inputs[cell.id] = self._asked(cell)

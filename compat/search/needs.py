@@ -362,10 +362,7 @@ class ReleaseNeeds(StrictValue, frozen=True, kw_only=True):
     needs: Annotated[tuple[SeriesNeeds, ...], msgspec.Meta(max_length=100)]
 
     def lowest(self, kind: NeedKind, tested: Version | None) -> Version | None:
-        """Return the lowest series that satisfies a kind's needs; None without stored needs.
-
-        Needs above a Python on which the release was `tested` are omitted.
-        """
+        """Needs above a Python on which the release was `tested` are omitted."""
         series = (Version(n.series) for n in self.needs if n.kind == kind)
         return max((s for s in series if tested is None or s <= tested), default=None)
 
@@ -406,7 +403,6 @@ class Needs(StrictValue, frozen=True, kw_only=True):
     changed: Annotated[tuple[ChangedRun, ...], msgspec.Meta(max_length=5000)] = ()
 
     def of(self, release: Version) -> ReleaseNeeds | None:
-        """Return what a release needs; None where it was not read."""
         return next((r for r in self.releases if Version(r.release) == release), None)
 
     def changed_runs(self, release: Version) -> tuple[ChangedRun, ...]:
@@ -475,7 +471,6 @@ class NeedsReader:
 def changed_run(
     record: Record, release: Version, scope: Literal["needed", "all"], files: int
 ) -> ChangedRun:
-    """Return the summary of a changed copy's record; the record itself is not stored."""
     return ChangedRun(
         release=str(release),
         cell=record.cell,
@@ -491,7 +486,6 @@ def changed_run(
 
 
 def encode_needs(needs: Needs) -> str:
-    """Encode the stored needs: one release, or one run, a line."""
     releases = ",\n".join(msgspec.json.encode(n).decode() for n in needs.releases)
     changed = ",\n".join(msgspec.json.encode(r).decode() for r in needs.changed)
     by = msgspec.json.encode(needs.read_by).decode()
@@ -502,7 +496,6 @@ def encode_needs(needs: Needs) -> str:
 
 
 def decode_needs(text: str, source: str) -> Needs:
-    """Decode the text; raise DeclarationError, naming `source`, when it is invalid."""
     try:
         if len(text) > _MOST_BYTES:
             raise ValueError(f"it is larger than {_MOST_BYTES} bytes")
@@ -522,7 +515,6 @@ def decode_needs(text: str, source: str) -> Needs:
 
 
 def kept_needs(folder: Path) -> Needs:
-    """Return the needs stored beside the matrix in that folder; empty without a file."""
     text = read_if_there(folder / NEEDS)
     source = f"matrices/{folder.name}/{NEEDS}"
     return Needs() if text is None else decode_needs(text.decode(errors="replace"), source)

@@ -88,7 +88,6 @@ class PackageFloor(Value, frozen=True, kw_only=True):
 
 
 def subject_release(snapshot: Snapshot, version: Version) -> Release | None:
-    """Return the release of a coordinate of the subject: its newest not withdrawn."""
     members = snapshot.catalogue.members(snapshot.matrix.subject_axis, version)
     return next((r for r in reversed(members) if not r.yanked), None)
 
