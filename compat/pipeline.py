@@ -18,7 +18,6 @@ from packaging.version import Version
 
 from compat.declare.matrix import InterpreterAxis
 from compat.declare.suite_table import Tier
-from compat.errors import RecordError
 from compat.files import read, read_if_there, texts_below, tree_state, write
 from compat.index.kept import encode_catalogue
 from compat.lock.lockfile import Lock, Refusal
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from compat.fleet.batch import (
         BatchReporter,
         BatchResult,
-        BatchSteps,
         LockResult,
         Machine,
         RunOptions,
@@ -230,7 +228,7 @@ def run(
     """Run: lock each cell that has no lock of what is declared now, run it, and record it. Where
     cells run below L3, records that appear meanwhile and are not of this run are set aside.
     """
-    from compat.fleet.batch import Batch
+    from compat.fleet.batch import Batch, BatchSteps
     from compat.results.intake import SET_ASIDE, StoreWatch
 
     watch = StoreWatch(workspace.store) if machine.level != "L3" else None
@@ -243,7 +241,16 @@ def run(
         refusal_record = recorded_refusal(workspace, cell, refusal, machine)
         return refusal_record if watch is None else watch.own(refusal_record)
 
-    steps = replace(_steps_of(workspace, machine, record), record_refusal=record_refusal)
+    def locking() -> Callable[[str], LockResult]:
+        facts, locker = workspace.feasibility, machine.locker()
+        return lambda cell: locked(workspace, facts, parse_cell(cell, facts.matrix), locker)
+
+    steps = BatchSteps(
+        locking=locking,
+        keep_lock=workspace.keep_lock,
+        record=record,
+        record_refusal=record_refusal,
+    )
     result = Batch(workspace, machine, steps, options, cancel, reporter).run(cells)
     foreign = watch.set_aside() if watch is not None else ()
     if foreign:
@@ -256,58 +263,12 @@ def run(
     return replace(result, set_aside=foreign)
 
 
-def run_postponed(
-    workspace: Workspace,
-    cell: str,
-    files: tuple[str, ...],
-    machine: Machine,
-    cancel: threading.Event,
-    reporter: BatchReporter,
-) -> BatchResult:
-    """Run: run a cell with the annotations of these files of the subject postponed. Nothing of it
-    is stored: its record is that of a changed copy and says nothing of the release.
-    """
-    from compat.fleet.batch import Batch, RunOptions
-    from compat.results.judged import record_of
-
-    def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
-        return record_of(attempts, tool=job.lock.tool, redacted=machine.redacted)
-
-    steps, options = _steps_of(workspace, machine, record), RunOptions(postponed=files)
-    return Batch(workspace, machine, steps, options, cancel, reporter).run([cell])
-
-
-def _steps_of(
-    workspace: Workspace, machine: Machine, record: Callable[[Job, Sequence[JudgedRun]], Record]
-) -> BatchSteps:
-    from compat.fleet.batch import BatchSteps
-
-    def record_refusal(cell: str, refusal: Refusal) -> Record:
-        return recorded_refusal(workspace, cell, refusal, machine)
-
-    return BatchSteps(
-        locking=lambda: _locking(workspace, machine),
-        keep_lock=workspace.keep_lock,
-        record=record,
-        record_refusal=record_refusal,
-    )
-
-
-def _locking(workspace: Workspace, machine: Machine) -> Callable[[str], LockResult]:
-    facts, locker = workspace.feasibility, machine.locker()
-    return lambda cell: locked(workspace, facts, parse_cell(cell, facts.matrix), locker)
-
-
 def recorded(
     workspace: Workspace, attempts: Sequence[JudgedRun], tool: str, machine: Machine
 ) -> Record:
-    """Record: make one record of what the attempts at a cell came to, and store it. Raises
-    RecordError for a changed copy: it says nothing of the release.
-    """
+    """Record: make one record of what the attempts at a cell came to, and store it."""
     from compat.results.judged import record_of
 
-    if any(attempt.evidence.postponed for attempt in attempts):
-        raise RecordError.of("a run of a changed copy is not a record of its release")
     record = record_of(attempts, tool=tool, run_url=machine.run_url, redacted=machine.redacted)
     workspace.store.add(record)
     return record

@@ -94,7 +94,6 @@ class RunOptions(Value, frozen=True, kw_only=True):
     attempts: int = 1
     keep: bool = False
     is_search: bool = False
-    postponed: tuple[str, ...] = ()
     wheels: tuple[tuple[str, str], ...] = ()
 
 
@@ -235,7 +234,6 @@ class Batch:
                     suite_folder=str(self._workspace.suite_folder),
                     builds=matrix.builds,
                     tier=options.tier,
-                    postponed=options.postponed,
                     wheels=options.wheels,
                     # The project's own tests come from its checkout.
                     newer=() if options.wheels else self._workspace.newer_tests(lock),

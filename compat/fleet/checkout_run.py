@@ -401,8 +401,8 @@ def compared(
         why = untried.get(known.cell, untried.get(known.against, ""))
         is_open = known.difference == "unknown" and why
         differences.append(msgspec.structs.replace(known, because=why) if is_open else known)
-    kept = len(places) - len(due)
-    return Comparison(differences=tuple(differences), batches=tuple(batches), kept=kept)
+    fresh = len(places) - len(due)
+    return Comparison(differences=tuple(differences), batches=tuple(batches), kept=fresh)
 
 
 def _alone(differences: Sequence[CellDifference]) -> set[str]:

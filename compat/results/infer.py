@@ -408,11 +408,11 @@ def _expected(entry: Answer, low: Answer, high: Answer, axis: str) -> Answer:
     if kind == "works":
         same = "both work"
     elif kind == "partial":
-        one, two = signature_of(low), signature_of(high)
+        lower, upper = signature_of(low), signature_of(high)
         same = "both work in part"
-        if shared := agreement(one, two)[1:]:
+        if shared := agreement(lower, upper)[1:]:
             same += f": {_some(shared)} {'fails' if len(shared) == 1 else 'fail'} in both"
-        if open_ids := sorted({*one[1:]} ^ {*two[1:]}):
+        if open_ids := sorted({*lower[1:]} ^ {*upper[1:]}):
             same += f", and {_some(open_ids)} in one of them alone, which stays open"
     reason = f"inferred: of the versions of {axis} around it, {ends} {same}; nothing between speaks"
     return msgspec.structs.replace(

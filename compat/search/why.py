@@ -17,7 +17,7 @@ from compat.results.answer import Answer, Kind, representative
 from compat.results.record import Capability
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, Outcome, brief, parse_outcome
-from compat.search.needs import ChangedRun, Needs, ReleaseNeeds, SeriesNeeds
+from compat.search.needs import Needs, ReleaseNeeds, SeriesNeeds
 from compat.value import Value
 
 # Hardest to change first: build a wheel for another Python, rewrite code, spell a type as `typing`
@@ -50,11 +50,9 @@ class PythonFloor(Value, frozen=True, kw_only=True):
     `series` is the lowest series that nothing known rules out. `keepers` rule out the one below,
     hardest to change first: none where nothing requires more than the oldest Python of the matrix.
     `bounds` has the series of each. `works_on` is the lowest Python on which a tested cell works,
-    in part at least; `above` is the best such cell. Needs beyond that are `unreached`: no
+    in part at least. Needs beyond that are `unreached`: no
     capability of the suite used them. `below` has the best cell on each Python below both, the
-    newest first; `needs` is None where the sources were not read. `newly_failing` are the
-    capabilities that fail in the newest changed copy, and in no tested cell of the release that
-    works.
+    newest first; `needs` is None where the sources were not read.
     """
 
     release: str
@@ -64,11 +62,8 @@ class PythonFloor(Value, frozen=True, kw_only=True):
     bounds: dict[Keeper, str]
     unreached: tuple[SeriesNeeds, ...]
     works_on: str
-    above: str
     below: tuple[CellBelow, ...]
     needs: ReleaseNeeds | None
-    changed: tuple[ChangedRun, ...]
-    newly_failing: tuple[str, ...] = ()
 
 
 class PackageFloor(Value, frozen=True, kw_only=True):
@@ -118,8 +113,6 @@ def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFl
         bounds["dependency"] = floor
     highest = max(bounds.values(), default=_ANY)
     keepers = tuple(k for k in KEEPERS if bounds.get(k) == highest) if highest > oldest else ()
-    changed = () if release is None else needs.changed_runs(release.version)
-    above = [e for e in working if e.cell.on(axis).version >= floor]
     return PythonFloor(
         release=str(version if release is None else release.version),
         requires_python=str(requires or ""),
@@ -128,11 +121,8 @@ def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFl
         bounds={keeper: str(bounds[keeper]) for keeper in KEEPERS if keeper in bounds},
         unreached=() if read is None or works_on is None else read.above(works_on),
         works_on=str(works_on or ""),
-        above=representative(above).cell.id if above else "",
         below=below,
         needs=read,
-        changed=changed,
-        newly_failing=_newly_failing(changed, above),
     )
 
 
@@ -226,11 +216,3 @@ def _cell_below(snapshot: Snapshot, entry: Answer, version: Version) -> CellBelo
 
 def _is_unobtainable(outcome: Outcome | None) -> bool:
     return isinstance(outcome, Failed) and outcome.stage in ("lock", "install")
-
-
-def _newly_failing(changed: tuple[ChangedRun, ...], above: list[Answer]) -> tuple[str, ...]:
-    if not changed or not above:
-        return ()
-    known = {c.id for e in above for c in e.capabilities if c.status == "no"}
-    newest = max(changed, key=lambda run: run.on)
-    return tuple(sorted(c.id for c in newest.failing if c.id not in known))
