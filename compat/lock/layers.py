@@ -185,7 +185,15 @@ class _Pins:
         injected = lock.inputs.injected_pin
         # Its own requirements are among the inputs.
         self._injected = "" if injected is None else injected.name
-        self._files = cache(self._listed)
+        self._files = cache(
+            lambda pin: [
+                file
+                for source in sources
+                for release in releases_of(source.package, pin.name)
+                for file in release.artifacts
+                if release.version == pin.version
+            ]
+        )
 
     @property
     def unfit(self) -> str:
@@ -221,15 +229,6 @@ class _Pins:
         series = Version(minor_series(inputs.python))
         is_admitted = pin.name == self._injected or admits(file.requires_python, inputs.python)
         return is_admitted and not accepted_tags(series, inputs.platform).isdisjoint(file.tags)
-
-    def _listed(self, pin: Pin) -> list[Artifact]:
-        return [
-            file
-            for source in self._sources
-            for release in releases_of(source.package, pin.name)
-            for file in release.artifacts
-            if release.version == pin.version
-        ]
 
     def _requires(self, name: str) -> tuple[str, ...]:
         pin = self._pins.get(name)

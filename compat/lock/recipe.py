@@ -17,7 +17,7 @@ from packaging.version import Version
 from compat.declare.matrix import ANY, NOTHING, PackageAxis, Relaxation
 from compat.errors import NoPage
 from compat.index.discover import lowest_of
-from compat.index.release import Package, Release
+from compat.index.release import Package, Release, releases_of
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Locker, Pin, Refusal
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
@@ -55,21 +55,15 @@ def has_floor(asked: Asked) -> bool:
     return not asked.url and lowest_of(asked.specifier) is not None
 
 
-def floor_lines(asked: Iterable[Asked]) -> tuple[str, ...]:
-    return tuple(sorted({declared(r) for r in asked if has_floor(r)}))
-
-
 def locked_floors(lock: Lock) -> tuple[LockedFloor, ...]:
     pins = lock.versions
-    floors = []
-    for text in lock.inputs.floors:
-        requirement = Requirement(text)
-        lowest, name = lowest_of(requirement.specifier), canonicalize_name(requirement.name)
-        if lowest is not None:
-            floors.append(
-                LockedFloor(package=name, declared=text, lowest=lowest, installed=pins.get(name))
-            )
-    return tuple(floors)
+    asked = ((text, Requirement(text)) for text in lock.inputs.floors)
+    known = ((text, canonicalize_name(r.name), lowest_of(r.specifier)) for text, r in asked)
+    return tuple(
+        LockedFloor(package=name, declared=text, lowest=lowest, installed=pins.get(name))
+        for text, name, lowest in known
+        if lowest is not None
+    )
 
 
 PackageOf = Callable[[str], Package]
@@ -321,7 +315,11 @@ class _Relaxing:
         if refusal.cause not in ("source-only", "no-artifact"):
             return refusal
         named = sorted({*refusal.named} - self._axes, key=lambda n: (n in self._relaxations, n))
-        later = [Cutoff(package=name, until=None) for name in named if self._is_later(name)]
+        as_of, later = _as_of(self._facts, self._cell), list[Cutoff]()
+        for name in named:
+            releases = releases_of(self._package_of, name)
+            if any(r.uploaded is not None and r.uploaded >= as_of for r in releases):
+                later.append(Cutoff(package=name, until=None))
         for held in (self._soft, frozenset[str]()):
             for cutoff in later:
                 self._cutoffs = (cutoff,)
@@ -330,13 +328,6 @@ class _Relaxing:
                     self._kept = held
                     return answer
         return refusal
-
-    def _is_later(self, name: str) -> bool:
-        as_of = _as_of(self._facts, self._cell)
-        with suppress(NoPage):
-            releases = self._package_of(name).releases
-            return any(r.uploaded is not None and r.uploaded >= as_of for r in releases)
-        return False
 
     def _found(self, lock: Lock, kept: frozenset[str]) -> None:
         """Take a better lock. Published requirements that it happens to meet need no resolution."""
@@ -543,7 +534,8 @@ def _lowest(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) -> 
     release, python = _subject(facts, cell, base), cell.on(facts.matrix.interpreters.name).version
     axis = facts.matrix.subject_axis
     subject = _with_extras(axis.package, axis.extras)
-    floors = floor_lines(facts.requirements(release.version, python))
+    asked = facts.requirements(release.version, python)
+    floors = {declared(requirement) for requirement in asked if has_floor(requirement)}
     return msgspec.structs.replace(
         base,
         requirements=tuple(sorted({f"{subject}=={release.version}", *others})),

@@ -186,9 +186,9 @@ class UvLocker:
                 shelved(releases, shelf)
                 arguments.append("--find-links=shelf")
             done = run_resolver(arguments, Path(folder), self._environ, _SECONDS)
-        return (
-            decode_pins(done.stdout) if done.returncode == 0 else refused(inputs.cell, done.stderr)
-        )
+        if done.returncode == 0:
+            return decode_pins(done.stdout)
+        return refused(inputs.cell, done.stderr)
 
     def _arguments(self, inputs: Inputs, folder: Path) -> list[str]:
         arguments = [
@@ -206,7 +206,12 @@ class UvLocker:
         for name in ("overrides", "constraints", "excludes"):
             if lines := getattr(inputs, name):
                 arguments += [f"--{name}", _listed(folder, f"{name}.txt", lines)]
-        return [*arguments, *_dates(inputs)]
+        if inputs.as_of is not None:
+            arguments.append(f"--exclude-newer={moment_text(inputs.as_of)}")
+            for cutoff in inputs.cutoffs:
+                until = "false" if cutoff.until is None else moment_text(cutoff.until)
+                arguments.append(f"--exclude-newer-package={cutoff.package}={until}")
+        return arguments
 
 
 def _lock_of(inputs: Inputs, resolved: Sequence[Pin], shelf: Mapping[Pin, SourceRelease]) -> Lock:
@@ -250,16 +255,6 @@ def refused(subject: str, stderr: str) -> Refusal:
 
 def moment_text(moment: datetime.datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _dates(inputs: Inputs) -> list[str]:
-    if inputs.as_of is None:
-        return []
-    untils = {
-        c.package: "false" if c.until is None else moment_text(c.until) for c in inputs.cutoffs
-    }
-    own = (f"--exclude-newer-package={package}={until}" for package, until in untils.items())
-    return [f"--exclude-newer={moment_text(inputs.as_of)}", *own]
 
 
 def _listed(folder: Path, name: str, lines: tuple[str, ...]) -> str:

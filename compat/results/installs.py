@@ -396,18 +396,17 @@ class _NewestFiles:
         self._found: dict[str, tuple[str, tuple[str, ...]]] = {}
 
     def of(self, package: str) -> tuple[str, tuple[str, ...]]:
-        if package not in self._found:
-            self._found[package] = self._newest(package)
-        return self._found[package]
-
-    def _newest(self, package: str) -> tuple[str, tuple[str, ...]]:
+        if package in self._found:
+            return self._found[package]
+        newest: tuple[str, tuple[str, ...]] = "", ()
         finals = [r for r in self._releases[package] if not r.version.is_prerelease]
         for release in sorted(finals, key=lambda release: release.version, reverse=True):
             series = sorted(self._installable.patches)
             pythons = [s for s in series if self._installable.can_install(release, s)]
             if pythons:
-                return str(release.version), tuple(map(str, pythons))
-        return "", ()
+                newest = str(release.version), tuple(map(str, pythons))
+                break
+        return self._found.setdefault(package, newest)
 
 
 def with_platform_answers(

@@ -90,7 +90,10 @@ class RecordFiles:
         return tuple(sorted(cells))
 
     def states(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        for entry in _entries(self.folder):
+        entries: list[os.DirEntry[str]] = []
+        with contextlib.suppress(OSError), os.scandir(self.folder) as scan:
+            entries = sorted(scan, key=lambda entry: entry.name)
+        for entry in entries:
             if _DAY.fullmatch(entry.name):
                 with contextlib.suppress(FileNotFoundError):
                     state = entry.stat(follow_symlinks=False)
@@ -107,10 +110,8 @@ class RecordFiles:
         lines: dict[Path, list[bytes]] = {}
         for record in records:
             if record.matrix != self.matrix:
-                raise RecordError.of(
-                    f"a record of matrix {record.matrix!r} has no place among those of"
-                    f" {self.matrix!r}"
-                )
+                where = f"no place among those of {self.matrix!r}"
+                raise RecordError.of(f"a record of matrix {record.matrix!r} has {where}")
             lines.setdefault(self._path(record), []).append(encode_line(record))
         return sum(self._append(path, of_day) for path, of_day in lines.items())
 
@@ -319,14 +320,6 @@ def _mend(handle: int, text: bytes) -> bytes:
         os.ftruncate(handle, len(text) - len(tail))
         return b""
     return _NEWLINE
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except OSError:
-        return []
 
 
 def _fault(path: str, message: str) -> Fault:

@@ -9,7 +9,7 @@ algorithm ddmin handles the rest, because it allows such trials (Zeller and Hild
 import datetime
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property
 from itertools import combinations, pairwise
 from typing import Literal, Protocol
@@ -21,7 +21,6 @@ from compat.lock.lockfile import Lock, Pin
 from compat.lock.mixed import (
     INTERPRETER,
     Asks,
-    Exchange,
     exchanged,
     exchanges_between,
     refused_by_metadata,
@@ -127,7 +126,9 @@ def _shortest_failing(chosen: list[str], rest: list[str], tried: Tried) -> tuple
 def _minimised(changes: list[str], tried: Tried) -> list[str]:
     parts = 2
     while len(changes) >= 2:
-        chunks = _split(changes, parts)
+        size, longer = divmod(len(changes), parts)
+        starts = [part * size + min(part, longer) for part in range(parts + 1)]
+        chunks = [changes[start:end] for start, end in pairwise(starts)]
         smaller = next((chunk for chunk in chunks if tried(chunk) == "fails"), None)
         if smaller is not None:
             changes, parts = smaller, 2
@@ -156,12 +157,6 @@ def _without_pairs(changes: list[str], tried: Tried) -> list[str]:
         if rest and tried(rest) == "fails":
             return _without_pairs(_minimised(rest, tried), tried)
     return changes
-
-
-def _split(changes: list[str], parts: int) -> list[list[str]]:
-    size, longer = divmod(len(changes), parts)
-    starts = [part * size + min(part, longer) for part in range(parts + 1)]
-    return [changes[start:end] for start, end in pairwise(starts)]
 
 
 # ---- between which two days a working environment broke
@@ -488,13 +483,11 @@ class Trials:
         is_doubted = self._is_doubted
         for least in (FIRST_RUNS if may_be_chance(target) else 1, MORE_RUNS):
             goods, bads = self._run_ends(least)
+            good, bad = _count(goods, target), _count(bads, target)
             self._rates = FailureRates(
-                good_fails=_count(goods, target),
-                good_runs=len(goods),
-                bad_fails=_count(bads, target),
-                bad_runs=len(bads),
+                good_fails=good, good_runs=len(goods), bad_fails=bad, bad_runs=len(bads),
                 is_doubted=is_doubted,
-            )
+            )  # fmt: skip
             if self._rates.is_steady:
                 break
             is_doubted = True
@@ -521,11 +514,9 @@ class Trials:
 
 
 def _own(goods: Sequence[Record], bads: Sequence[Record]) -> list[Failed]:
-    shares = {
-        symptom: [_count(runs, symptom) / len(runs) for runs in (goods, bads)]
-        for symptom in dict.fromkeys(symptom for run in bads for symptom in symptoms(run))
-    }
-    return [symptom for symptom, (good, bad) in shares.items() if good < min(bad, 1 / 2)]
+    every = dict.fromkeys(symptom for run in bads for symptom in symptoms(run))
+    shares = ((s, _count(goods, s) / len(goods), _count(bads, s) / len(bads)) for s in every)
+    return [symptom for symptom, good, bad in shares if good < min(bad, 1 / 2)]
 
 
 def _count(runs: Sequence[Record], symptom: Failed) -> int:
@@ -608,7 +599,12 @@ class LockPair:
         search = BoundarySearch(len(versions), _weights(versions))
         search.observe(0, "fails")
         search.observe(len(versions) - 1, "works")
-        while not _is_adjacent(search) and (position := search.next()) is not None:
+        while (position := search.next()) is not None:
+            known = search.result
+            if known.works is not None and known.fails is not None:
+                between = set(range(known.fails + 1, known.works))
+                if between <= {*known.untestable, *known.unanswered}:
+                    break
             search.observe(position, self._release_trial(changes, name, versions[position]))
         boundary = search.result
         works = boundary.works if boundary.works is not None else len(versions) - 1
@@ -664,28 +660,15 @@ class LockPair:
         return exchanged(self.good, self.bad, packages, "blame")
 
     def _described(self, changes: frozenset[str]) -> str:
-        if len(changes) == len(self.exchanges):
+        left = [name for name in self.exchanges if name not in changes]
+        end, side, names = self._good_name, "bad", sorted(changes)
+        if not left:
             return self._bad_name
-        left = len(self.exchanges) - len(changes)
-        if len(changes) > 1 and left <= 3:
-            moved_back = [name for name in self.exchanges if name not in changes]
-            return f"{self._bad_name} with {_versions(moved_back, self.exchanges, 'good')}"
-        return f"{self._good_name} with {_versions(sorted(changes), self.exchanges, 'bad')}"
-
-
-def _versions(names: Sequence[str], exchanges: Mapping[str, Exchange], side: str) -> str:
-    if len(names) > 3:
-        return f"{len(names)} packages exchanged"
-    versions = {name: getattr(exchanges[name], side) for name in names}
-    return ", ".join(f"{name} {v}" if v else f"no {name}" for name, v in versions.items())
-
-
-def _is_adjacent(search: BoundarySearch) -> bool:
-    boundary = search.result
-    if boundary.works is None or boundary.fails is None:
-        return False
-    between = set(range(boundary.fails + 1, boundary.works))
-    return between <= {*boundary.untestable, *boundary.unanswered}
+        if len(changes) > 1 and len(left) <= 3:
+            end, side, names = self._bad_name, "good", left
+        versions = {name: getattr(self.exchanges[name], side) for name in names}
+        each = ", ".join(f"{name} {v}" if v else f"no {name}" for name, v in versions.items())
+        return f"{end} with {each if len(names) <= 3 else f'{len(names)} packages exchanged'}"
 
 
 def _weights(versions: Sequence[Version]) -> list[float]:
@@ -802,7 +785,10 @@ class _CauseSearch:
 
     def cause(self, failure: Failed) -> BlamedCause | str:
         pair = whole = self._whole
-        first, days = [[name] for name in self._suspects()], None
+        carrier = {name: e.package for e in whole.exchanges.values() for name in e.packages}
+        named = (n for record in self._laboratory.results(self._bad) for n in record.involved)
+        suspects = list(dict.fromkeys(carrier[n] for n in named if n in carrier))[:MOST_SUSPECTS]
+        first, days = [[name] for name in suspects], None
         is_dated = self._is_first and self._laboratory.dates is not None
         is_dated = is_dated and len(whole.exchanges) > FEW
         if is_dated and "fails" not in map(whole.run_anyway, map(frozenset, first)):
@@ -842,12 +828,6 @@ class _CauseSearch:
         names = ", ".join(_first_bad(cause.packages))
         backward = self.without(cause), "BAD with the cause moved back"
         return self.trials.is_chance((forward, f"GOOD with {names}"), backward)
-
-    def _suspects(self) -> list[str]:
-        carrier = {name: e.package for e in self._whole.exchanges.values() for name in e.packages}
-        records = self._laboratory.results(self._bad)
-        names = [name for record in records for name in record.involved]
-        return list(dict.fromkeys(carrier[n] for n in names if n in carrier))[:MOST_SUSPECTS]
 
     def _near_days(self) -> tuple[DatedLock, DatedLock]:
         laboratory = self._laboratory

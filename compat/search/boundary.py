@@ -162,8 +162,13 @@ class BoundarySearch:
             return True
         if all(set(self._results[i]) == {i >= view.first} for i in self._open):
             return True  # every version was tried, and none contradicts it
-        if self._is_steady and self._is_bracketed:
-            return True
+        if self._is_steady:
+            # Both neighbours of the likeliest boundary have a result; exceptions are none.
+            regular = [i for i in self._open if i not in view.exceptions]
+            below = [i for i in regular if i < view.first][-1:]
+            above = [i for i in regular if i >= view.first][:1]
+            if all(self._results[i] for i in (*below, *above)):
+                return True
         oldest, newest = self._open[0], self._open[-1]
         outermost = oldest if view.first <= oldest else newest if view.first > newest else None
         if outermost is None:
@@ -174,13 +179,6 @@ class BoundarySearch:
     @property
     def _is_steady(self) -> bool:
         return self._is_sure and not self._may_mislead
-
-    @property
-    def _is_bracketed(self) -> bool:
-        regular = [i for i in self._open if i not in self._view.exceptions]
-        below = [i for i in regular if i < self._view.first][-1:]
-        above = [i for i in regular if i >= self._view.first][:1]
-        return all(self._results[i] for i in (*below, *above))
 
     @property
     def _insistence(self) -> int:
@@ -277,16 +275,10 @@ class _Posterior:
         """
         fails_from = [_chance(FAILS_FROM, *counts) for counts in self._from]
         fails_below = [_chance(FAILS_BELOW, *counts) for counts in self._below]
-        return [
-            failed + worked
-            for failed, worked in zip(
-                _weighted_entropies(self.masses, fails_from, fails_below),
-                _weighted_entropies(
-                    self.masses, [1 - f for f in fails_from], [1 - f for f in fails_below]
-                ),
-                strict=True,
-            )
-        ]
+        works_from, works_below = [1 - f for f in fails_from], [1 - f for f in fails_below]
+        failed = _weighted_entropies(self.masses, fails_from, fails_below)
+        worked = _weighted_entropies(self.masses, works_from, works_below)
+        return [sum(both) for both in zip(failed, worked, strict=True)]
 
 
 @lru_cache(maxsize=20_000)
@@ -309,14 +301,9 @@ def _weighted_entropies(
     lower = [mass * factor for mass, factor in zip(masses, up_to, strict=True)]
     upper = [mass * factor for mass, factor in zip(masses, above, strict=True)]
     sums = _both_sides(lower, upper)
-    logs = _both_sides(
-        [m * math.log(m) if m > 0 else 0.0 for m in lower],
-        [m * math.log(m) if m > 0 else 0.0 for m in upper],
-    )
-    return [
-        total * math.log(total) - log if total > 0 else 0.0
-        for total, log in zip(sums, logs, strict=True)
-    ]
+    logs = _both_sides(*([m * math.log(m) if m > 0 else 0.0 for m in s] for s in (lower, upper)))
+    pairs = zip(sums, logs, strict=True)
+    return [total * math.log(total) - log if total > 0 else 0.0 for total, log in pairs]
 
 
 def _both_sides(lower: Sequence[float], upper: Sequence[float]) -> list[float]:

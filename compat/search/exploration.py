@@ -99,7 +99,7 @@ class Exploration:
         return self._begun(lock if self._worth(lock) >= self._worth(run) else run)
 
     def next_lock(self, left: float = math.inf) -> ExploreProbe | None:
-        return self._begun(self._in_time(self._best_lock(), left))
+        return self._begun(self._best_lock(), left)
 
     def next_run(self, left: float = math.inf) -> ExploreProbe | None:
         """Return the best run, and count it as begun; None if it would not end in the seconds that
@@ -107,7 +107,7 @@ class Exploration:
 
         Also None while only whole-suite runs are left and other cells have no answer yet.
         """
-        return self._begun(self._in_time(self._best_run(), left))
+        return self._begun(self._best_run(), left)
 
     def known(self, cell: Cell, *, is_refused: bool) -> None:
         groups = self._groups(cell)
@@ -152,11 +152,9 @@ class Exploration:
     def is_running_left(self) -> bool:
         return bool(self._run_kinds and (self._locked or self._smoked))
 
-    def _in_time(self, probe: ExploreProbe | None, left: float) -> ExploreProbe | None:
-        is_long = probe is not None and self._seconds(probe.cell, probe.kind) > left
-        return None if is_long else probe
-
-    def _begun(self, probe: ExploreProbe | None) -> ExploreProbe | None:
+    def _begun(self, probe: ExploreProbe | None, left: float = math.inf) -> ExploreProbe | None:
+        if probe is not None and self._seconds(probe.cell, probe.kind) > left:
+            return None
         if probe is not None:
             for cells in (self._unlocked, self._locked, self._smoked):
                 cells.pop(probe.cell.id, None)

@@ -141,7 +141,8 @@ class RefusalLearner:
                 known = self._book.answer([held], self._series(cell))
             if not known:
                 learnt, refusal = self._learnt(cell, held, ask)
-                self._keep(learnt)
+                with self._guard:
+                    self._book = ClauseBook((*self._book.clauses, *learnt))
                 known = learnt[-1:]
             if not known:
                 clauses = []
@@ -241,10 +242,6 @@ class RefusalLearner:
             for packages in likely[:_SHAPES]
         ]
 
-    def _keep(self, clauses: Iterable[Clause]) -> None:
-        with self._guard:
-            self._book = ClauseBook((*self._book.clauses, *clauses))
-
     def _series(self, cell: Cell) -> str:
         return str(cell.on(self._python).version)
 
@@ -322,16 +319,14 @@ class CellProber:
         """A relaxed package has no date: a lock widens such dates as far as needed anyway."""
         with self._guard:
             if cell.id not in self._inputs:
-                self._inputs[cell.id] = self._asked(cell)
+                inputs = None
+                if self._facts.obstacle(cell) is None:
+                    relaxed = self._facts.relaxations(cell)
+                    inputs = inputs_of(self._facts, cell, with_suite=False, free=relaxed)
+                    free = tuple(Cutoff(package=c.package, until=None) for c in inputs.cutoffs)
+                    inputs = msgspec.structs.replace(inputs, cutoffs=free)
+                self._inputs[cell.id] = inputs
             return self._inputs[cell.id]
-
-    def _asked(self, cell: Cell) -> Inputs | None:
-        if self._facts.obstacle(cell) is not None:
-            return None
-        relaxed = self._facts.relaxations(cell)
-        inputs = inputs_of(self._facts, cell, with_suite=False, free=relaxed)
-        free = tuple(Cutoff(package=cutoff.package, until=None) for cutoff in inputs.cutoffs)
-        return msgspec.structs.replace(inputs, cutoffs=free)
 
 
 class _Counted:
@@ -362,7 +357,11 @@ def file_clauses(snapshot: Snapshot, contents_of: ContentsOf) -> tuple[FileClaus
     series = dict.fromkeys(map(minor_series, sorted(snapshot.matrix.interpreters.patches)))
 
     def contents(release: Release, entry: Answer) -> dict[str, str]:
-        artifact = _wheel(snapshot, release, entry)
+        python = entry.cell.on(snapshot.matrix.interpreters.name).version
+        tags = accepted_tags(python, snapshot.matrix.platform)
+        wheels = [artifact for artifact in release.artifacts if artifact.is_wheel]
+        fitting = [wheel for wheel in wheels if not tags.isdisjoint(wheel.tags)]
+        artifact = next(iter(fitting or wheels), None)
         if artifact is None:
             return {}
         if artifact.filename not in listed:
@@ -409,24 +408,13 @@ def _failing(snapshot: Snapshot) -> Iterator[tuple[Answer, Failed, Answer]]:
             continue
         if failed.cause not in _OF_PYTHON or ":" not in failed.place:
             continue
-        works = next(
-            (
-                other
-                for other in tested
-                if other.kind in ("works", "partial")
-                and other.cell.recipe == entry.cell.recipe
-                and difference(entry.cell, other.cell) == {axis}
-                and entry.cell.on(axis).version < other.cell.on(axis).version
-            ),
-            None,
-        )
-        if works is not None:
-            yield entry, failed, works
-
-
-def _wheel(snapshot: Snapshot, release: Release, entry: Answer) -> Artifact | None:
-    python = entry.cell.on(snapshot.matrix.interpreters.name).version
-    tags = accepted_tags(python, snapshot.matrix.platform)
-    wheels = [artifact for artifact in release.artifacts if artifact.is_wheel]
-    fitting = [wheel for wheel in wheels if not tags.isdisjoint(wheel.tags)]
-    return next(iter(fitting or wheels), None)
+        cell = entry.cell
+        for other in tested:
+            if (
+                other.kind in ("works", "partial")
+                and other.cell.recipe == cell.recipe
+                and difference(cell, other.cell) == {axis}
+                and cell.on(axis).version < other.cell.on(axis).version
+            ):
+                yield entry, failed, other
+                break

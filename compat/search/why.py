@@ -159,17 +159,14 @@ def _bounds(
     works_on: Version | None,
 ) -> dict[Keeper, Version]:
     bounds: dict[Keeper, Version] = {}
-    wheel = None if release is None else lowest_python(release)
-    if wheel is not None:
+    if release is not None and (wheel := lowest_python(release)) is not None:
         bounds["wheel"] = wheel
     kinds: tuple[Literal["code", "type", "annotation", "guard"], ...]
     kinds = ("code", "type", "annotation", "guard")
-    for kind in kinds if read is not None else ():
-        lowest = None if read is None else read.lowest(kind, works_on)
-        if lowest is not None:
+    for kind in kinds:
+        if read is not None and (lowest := read.lowest(kind, works_on)) is not None:
             bounds[kind] = lowest
-    declared = None if requires is None else _lower(requires)
-    if declared is not None:
+    if requires is not None and (declared := _lower(requires)) is not None:
         bounds["declared"] = Version(minor_series(declared))
     return bounds
 
@@ -191,10 +188,8 @@ def _below(
         version = entry.cell.on(axis).version
         if version < floor:
             by_version.setdefault(version, []).append(entry)
-    return tuple(
-        _cell_below(snapshot, representative(by_version[version]), version)
-        for version in sorted(by_version, reverse=True)
-    )
+    ordered = sorted(by_version.items(), reverse=True)
+    return tuple(_cell_below(snapshot, representative(own), version) for version, own in ordered)
 
 
 def _cell_below(snapshot: Snapshot, entry: Answer, version: Version) -> CellBelow:
