@@ -121,9 +121,8 @@ def listed(page: IndexPage) -> list[ListedFile]:
     if kind == "application/vnd.pypi.simple.v1+json":
         project = msgspec.json.decode(page.content, type=_Project)
         _check_version(project.meta.api_version)
-        return [
-            msgspec.structs.replace(file, url=urljoin(page.url, file.url)) for file in project.files
-        ]
+        replace = msgspec.structs.replace
+        return [replace(file, url=urljoin(page.url, file.url)) for file in project.files]
     if kind not in ("application/vnd.pypi.simple.v1+html", "text/html"):
         raise ValueError("neither of the two forms of a page")
     links = _Links(page.url)
@@ -196,15 +195,8 @@ class KeptPages:
 
 
 # What requests and the parsers of JSON and HTML raise for a page.
-UNREADABLE = (
-    requests.RequestException,
-    HTTPError,
-    OSError,
-    ValueError,
-    RecursionError,
-    AssertionError,
-    LookupError,
-)
+_PARSING = (ValueError, RecursionError, AssertionError, LookupError)
+UNREADABLE = (requests.RequestException, HTTPError, OSError, *_PARSING)
 
 _FILENAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,254}", re.ASCII)
 _LONGEST_REASON = 200
@@ -248,15 +240,12 @@ class PyPISource:
         would pass for the right answer.
         """
         name = canonicalize_name(name)
-        pages = (
-            answer for index in self._urls if (answer := self._answer(index, name)) is not None
-        )
+        each = (self._answer(index, name) for index in self._urls)
+        pages = (answer for answer in each if answer is not None)
         answers = list(pages if self._merged else islice(pages, 1))
         if not answers:
-            raise NoPage.of(
-                f"the package index has no page for {name!r}",
-                hint="check the name and the index address",
-            )
+            message = f"the package index has no page for {name!r}"
+            raise NoPage.of(message, hint="check the name and the index address")
         return package_of(name, answers)
 
     def elsewhere(self, index_url: str) -> "PyPISource":
@@ -308,8 +297,7 @@ class PyPISource:
 
 def files_of(page: IndexPage, name: str) -> Files:
     """A captive portal's page must not pass for an empty project."""
-    artifacts = (_artifact(file, name) for file in listed(page))
-    usable = tuple(artifact for artifact in artifacts if artifact is not None)
+    usable = tuple(filter(None, (_artifact(file, name) for file in listed(page))))
     if not usable:
         raise ValueError("no usable file on the page")
     return Files(files=usable)
@@ -327,10 +315,7 @@ def package_of(name: str, answers: Iterable[Files]) -> Package:
     for filename in sorted(by_name):
         version, artifact = by_name[filename]
         by_version.setdefault(version, []).append(artifact)
-    releases = (
-        Release(version=version, artifacts=tuple(by_version[version]))
-        for version in sorted(by_version)
-    )
+    releases = (Release(version=v, artifacts=tuple(by_version[v])) for v in sorted(by_version))
     return Package(name=name, releases=tuple(releases), stale_since=min(stale, default=None))
 
 
