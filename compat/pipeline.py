@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -181,24 +182,18 @@ def _given_up_near(
               for n, c in enumerate(known)}  # fmt: skip
 
     def apart(other: Cell) -> tuple[int, int]:
+        pairs = zip(cell.coordinates, other.coordinates, strict=True)
         steps = {
-            own.axis: abs(places[own.axis, own.version] - places[another.axis, another.version])
-            for own, another in zip(cell.coordinates, other.coordinates, strict=True)
+            a.axis: abs(places[a.axis, a.version] - places[b.axis, b.version]) for a, b in pairs
         }
         return steps[facts.matrix.subject], sum(steps.values())
 
-    if cell.recipe != "relaxed":
+    if cell.recipe != "relaxed" or any((c.axis, c.version) not in places for c in cell.coordinates):
         return
     locked = (readable_cell(name, facts.matrix) for name in workspace.lock_digests)
-    others = [
-        other
-        for other in locked
-        if other is not None
-        and other.recipe == "relaxed"
-        and other != cell
-        and all((c.axis, c.version) in places for c in (*other.coordinates, *cell.coordinates))
-    ]
-    for other in sorted(others, key=apart)[:2]:
+    others = [other for other in locked if other and other.recipe == "relaxed" and other != cell]
+    known = (o for o in others if all((c.axis, c.version) in places for c in o.coordinates))
+    for other in sorted(known, key=apart)[:2]:
         lock = workspace.lock(other.id)
         if lock is not None and facts.obstacle(other) is None:
             yield given_up(facts, other, lock)
@@ -344,8 +339,10 @@ def proposed(
     for target in targets:
         text = read(target).decode(errors="replace")
         after = rewritten_by(str(target), text, moves, left)
-        inside = _below(target, workspace.folder.parents[1])
-        moved[target] = RepositoryFile(path=inside, before=text, after=after)
+        full, repository = target.resolve(), workspace.folder.parents[1].resolve()
+        inside = full.relative_to(repository) if full.is_relative_to(repository) else None
+        path = target.name if inside is None else inside.as_posix()
+        moved[target] = RepositoryFile(path=path, before=text, after=after)
     passed = {path.resolve() for path in moved}
     for folder in folders if moves else ():
         from compat.rewrite.file import mentions
@@ -438,12 +435,6 @@ def _left(path: str, skipped: Skipped) -> str:
     return f"{where}: {skipped.because}{f': {skipped.text}' if skipped.text else ''}"
 
 
-def _below(path: Path, repository: Path) -> str:
-    full = path.resolve()
-    inside = full.is_relative_to(repository.resolve())
-    return full.relative_to(repository.resolve()).as_posix() if inside else path.name
-
-
 # The searches beside the journey follow: what they try goes through its steps.
 _ONLY_SOURCE = "can be had there only as source, and no build was tried"
 
@@ -451,10 +442,10 @@ _ONLY_SOURCE = "can be had there only as source, and no build was tried"
 def repaired(workspace: Workspace, cell: Cell, locker: Locker, with_rules: bool) -> Repair:
     from compat.search.repair import repaired_cell
 
-    def refuted(lock: Lock, moved: frozenset[str]) -> tuple[str, Version, str] | None:
-        return _refuted(workspace, cell, lock, moved)
-
-    facts = _facts(workspace, with_rules)
+    facts = workspace.feasibility
+    if not with_rules:
+        facts = Feasibility(replace(facts.matrix, rules=()), facts.catalogue)
+    refuted = partial(_refuted, workspace, cell)
     return repaired_cell(facts, cell, locker, workspace.source.package, refuted)
 
 
@@ -519,13 +510,6 @@ def freed(
     facts = workspace.facts_of(workspace.kept_or_asked)
     inputs = inputs_of(facts, cell, with_suite=with_suite, free=facts.relaxations(cell))
     return lock_cell(locker, inputs, workspace.source.package, facts.matrix.margin_days)
-
-
-def _facts(workspace: Workspace, with_rules: bool) -> Feasibility:
-    facts = workspace.feasibility
-    if with_rules:
-        return facts
-    return Feasibility(replace(facts.matrix, rules=()), facts.catalogue)
 
 
 def blamed(laboratory: LockLaboratory, good: str, bad: str) -> Blame:
@@ -613,11 +597,9 @@ def audited(
     if answer.refusal is not None and is_spurious(answer.refusal):
         agrees = all(learner.is_refused(clause, cell) for clause in clauses)
         finding = "agrees" if agrees else "no-answer"
-    inferred = clauses[0].outcome if clauses else ""
-    audited_cell = AuditedCell(
-        cell=cell.id, inferred=inferred, outcome=answer.outcome, finding=finding
-    )
-    return audited_cell, answer
+    inferred, outcome = clauses[0].outcome if clauses else "", answer.outcome
+    asked = AuditedCell(cell=cell.id, inferred=inferred, outcome=outcome, finding=finding)
+    return asked, answer
 
 
 def files_learnt(workspace: Workspace) -> tuple[FileClause, ...]:
@@ -644,12 +626,8 @@ def settled(
 
     if workspace.learnt.clauses == KeptClauses():
         return (), ()
-    entries = (workspace.snapshot.by_id.get(cell) for cell in locked)
-    refused = [
-        e.cell.id
-        for e in entries
-        if e is not None and (e.refusal is not None and e.refusal.outcome.stage == "lock")
-    ]
+    entries = filter(None, map(workspace.snapshot.by_id.get, locked))
+    refused = [e.id for e in entries if e.refusal and e.refusal.outcome.stage == "lock"]
     if refused:
         answers = (PlainAnswer(cell=c, on=workspace.day, outcome=LOCKED) for c in refused)
         keep_probes(workspace.folder, answers)

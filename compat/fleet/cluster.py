@@ -495,8 +495,7 @@ class Remote:
         for hand in self._hands.values():
             if hand.job is not None:
                 continue
-            waiting = tuple(self._waiting)
-            fitting = (job for job in waiting if not lacking(resources_for(job), hand.offer))
+            fitting = (j for j in (*self._waiting,) if not lacking(resources_for(j), hand.offer))
             if (job := next(fitting, None)) is not None:
                 key = f"{self._topic}-{job.cell}-{next(self._starts)}"
                 order = CellOrder(
@@ -632,9 +631,8 @@ class Remote:
     def _judged(self, message: WorkerMessage, job: Job) -> Attempts:
         suite = self._suite_of(job.suite_folder)[1]
         asked = (job.matrix, job.cell, job.lock.digest, suite, job.tier, job.subject)
-        names = ("matrix", "cell", "lock_digest", "suite_digest", "tier", "subject")
-        for evidence in message.attempts:
-            if tuple(getattr(evidence, name) for name in names) != asked:
+        for e in message.attempts:
+            if (e.matrix, e.cell, e.lock_digest, e.suite_digest, e.tier, e.subject) != asked:
                 return CellFault("its worker answered about something else")
         if not message.attempts:
             return CellFault("its worker sent no evidence")

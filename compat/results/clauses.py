@@ -115,7 +115,7 @@ class ClauseBook:
     def answer(self, sets: Iterable[Facts], python: str) -> tuple[Clause, ...]:
         """A cell has a set for each release of the subject that a resolver could take."""
         answers = [self._of(facts, python) for facts in sets]
-        clauses = tuple(clause for clause in answers if clause is not None)
+        clauses = tuple(filter(None, answers))
         return clauses if len(clauses) == len(answers) else ()
 
     def contained(self, sets: Iterable[Facts], python: str) -> frozenset[Clause]:
@@ -150,13 +150,12 @@ def united(clauses: Iterable[Clause]) -> tuple[Clause, ...]:
     alike: dict[tuple[tuple[str, ...], str], list[Clause]] = defaultdict(list)
     for clause in clauses:
         alike[clause.facts, clause.outcome].append(clause)
-    return tuple(_united(alike[key]) for key in sorted(alike))
-
-
-def _united(clauses: list[Clause]) -> Clause:
-    first = min(clauses, key=lambda clause: (clause.on, clause.cell))
-    pythons = sorted({p for clause in clauses for p in clause.pythons}, key=_series)
-    return msgspec.structs.replace(first, pythons=tuple(pythons))
+    every = []
+    for _, own in sorted(alike.items()):
+        first = min(own, key=lambda clause: (clause.on, clause.cell))
+        pythons = sorted({p for clause in own for p in clause.pythons}, key=_series)
+        every.append(msgspec.structs.replace(first, pythons=tuple(pythons)))
+    return tuple(every)
 
 
 def _series(text: str) -> tuple[int, ...]:

@@ -317,12 +317,23 @@ def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator
     groups: dict[tuple[str, str], list[LaneCell]] = {}
     for cell, row in pairs:
         if row.against and row.verdict != "unknown":
-            groups.setdefault(_what(known, cell, row), []).append(row)
+            axis, names = (
+                lane_axis(known.matrix, cell),
+                ("the lowest declared versions", "newer ones"),
+            )
+            if axis is not None:
+                earlier = known.by_id[row.against].cell.on(axis.name).version
+                names = f"{axis.package} {cell.on(axis.name).version}", str(earlier)
+            groups.setdefault(names, []).append(row)
     for (what, beside), rows in groups.items():
         broken = tuple(row.cell for row in rows if row.is_broken)
         if broken:
             verb = "breaks" if rows[0].lane == "prerelease" else "break"
-            compared = _compared(sum(row.in_part for row in rows), len(rows), beside)
+            in_part, number = sum(row.in_part for row in rows), len(rows)
+            those = f", {'all' if in_part == number else in_part} of them in part"
+            compared = f"{number} cells that work with {beside}{those if in_part else ''}"
+            if number == 1:
+                compared = f"1 cell that works {'in part ' if in_part else ''}with {beside}"
             yield LaneAlert(
                 lane=rows[0].lane,
                 what=what,
@@ -331,18 +342,3 @@ def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator
                 cells=broken,
                 sentence=f"{what} {verb} {len(broken)} of {compared}",
             )
-
-
-def _what(known: Snapshot, cell: Cell, row: LaneCell) -> tuple[str, str]:
-    axis = lane_axis(known.matrix, cell)
-    if axis is None:
-        return "the lowest declared versions", "with newer ones"
-    earlier = known.by_id[row.against].cell.on(axis.name).version
-    return f"{axis.package} {cell.on(axis.name).version}", f"with {earlier}"
-
-
-def _compared(in_part: int, number: int, beside: str) -> str:
-    if number == 1:
-        return f"1 cell that works {'in part ' if in_part else ''}{beside}"
-    those = "all" if in_part == number else f"{in_part}"
-    return f"{number} cells that work {beside}{f', {those} of them in part' if in_part else ''}"

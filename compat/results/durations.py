@@ -66,11 +66,10 @@ def seconds_left(
     A cell that runs longer than expected has no known rest; its time is never subtracted from the
     others'.
     """
-    parts: list[float] = []
-    for seconds in (*running, *waiting):
-        if seconds is None:
-            return None
-        parts.append(max(0.0, seconds))
+    every = (*running, *waiting)
+    parts = [max(0.0, seconds) for seconds in every if seconds is not None]
+    if len(parts) < len(every):
+        return None
     return max(sum(parts) / workers, max(parts, default=0.0))
 
 
