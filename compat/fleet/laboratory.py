@@ -32,26 +32,20 @@ from compat.run.job import Job
 from compat.run.outcome import is_spurious
 from compat.search.api_change import ApiChange, api_change
 from compat.search.blame import BlamedPackage, SearchStopped
-from compat.value import Value
 from compat.workspace import Workspace
 
 # Seconds. The wheel was installed by an earlier run, so it mostly comes from uv's cache.
 _SECONDS = 600
 
 
-class Unpacked(Value, frozen=True, kw_only=True):
-    """The folder that holds a release's files, and its top-level modules and packages."""
-
-    folder: str
-    modules: tuple[str, ...]
-
-
 @contextmanager
 def unpacked(
     pins: Sequence[Pin], inputs: Inputs, index: IndexSettings, variables: Mapping[str, str]
-) -> Iterator[list[Unpacked]]:
-    """A release whose wheel is no longer available is omitted. `variables` is all that uv sees of
-    the environment. Raises ToolFailed like a resolver.
+) -> Iterator[list[tuple[str, tuple[str, ...]]]]:
+    """Yield the folder of each wheel's content, and its top-level modules and packages.
+
+    A release whose wheel is no longer available is omitted. `variables` is all that uv sees of the
+    environment. Raises ToolFailed like a resolver.
     """
     with tempfile.TemporaryDirectory(prefix="compat-release-") as name:
         folders = []
@@ -75,7 +69,7 @@ def unpacked(
                     if path.suffix in (".py", ".so") or (path.is_dir() and not path.suffix)
                 }
                 modules = tuple(sorted(name for name in names if name.isidentifier()))
-                folders.append(Unpacked(folder=str(target), modules=modules))
+                folders.append((str(target), modules))
         yield folders
 
 
@@ -242,8 +236,8 @@ class LockLaboratory:
         with unpacked(sides, inputs, index, variables) as releases:
             if len(releases) < len(sides):
                 return None
-            good, bad = releases
-            return api_change(good.folder, bad.folder, good.modules, text, is_older=is_older)
+            (good, modules), (bad, _) = releases
+            return api_change(good, bad, modules, text, is_older=is_older)
 
     def _ran(self, run: Callable[[], BatchResult], what: str) -> BatchResult:
         if self._budget is not None and self._steps.clock() >= self._budget:

@@ -13,8 +13,8 @@ For a failed import it records the files: wheels with the same file fail as well
 import datetime
 import threading
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
 
 import msgspec
 from packaging.version import Version
@@ -52,7 +52,7 @@ _MOST_REASONS = 3
 _OF_BUILDS = ("build", "build-tool", "unsupported")
 
 Ask = Callable[[Inputs], Lock | Refusal]
-# Resolves facts of one cell, and counts the resolutions.
+# Resolves facts of one cell.
 Asked = Callable[[Facts], Refusal | None]
 
 
@@ -61,14 +61,12 @@ class Probed(Value, frozen=True, kw_only=True):
 
     `clauses` answer it: one for each release of the subject that it could have. There are none
     where its facts can be locked, or where a build blocked the answer. `answer` is the resolver's,
-    or the expected one; None where only clauses answer it, or nothing does. `questions` counts the
-    resolutions.
+    or the expected one; None where only clauses answer it, or nothing does.
     """
 
     cell: Cell
     clauses: tuple[Clause, ...] = ()
     answer: PlainAnswer | None = None
-    questions: int = 0
 
     @property
     def is_locked(self) -> bool:
@@ -127,13 +125,7 @@ class RefusalLearner:
         """Raises IndexUnreachable and ToolFailed as the locker does."""
         with self._guard:
             sets = self._demands.of(cell)
-        asked: set[Facts] = set()
-
-        def ask(held: Facts) -> Refusal | None:
-            asked.add(held)
-            return self.ask(cell, held)
-
-        clauses: list[Clause] = []
+        ask, clauses = partial(self.ask, cell), list[Clause]()
         refusal: Refusal | None = None
         # A resolver takes the newest release first.
         for held in reversed(sets):
@@ -149,7 +141,7 @@ class RefusalLearner:
                 break
             clauses += known
         answer = None if refusal is None else self.answer_of(cell, refusal)
-        return Probed(cell=cell, clauses=tuple(clauses), answer=answer, questions=len(asked))
+        return Probed(cell=cell, clauses=tuple(clauses), answer=answer)
 
     def answer_of(self, cell: Cell, result: Lock | Refusal) -> PlainAnswer:
         return answer_of(cell.id, result, self._day, self.redacted)
@@ -275,12 +267,6 @@ class CellProber:
     def add(self, lock: Lock) -> None:
         self._locks.add(lock)
 
-    def demand(self, cell: Cell) -> Hashable:
-        inputs = self._question(cell)
-        if inputs is None:
-            return cell.id
-        return inputs.python, inputs.requirements, inputs.overrides, inputs.excludes
-
     def known(self, cell: Cell) -> Probed | None:
         clauses = self._learner.answer(cell)
         if clauses:
@@ -304,16 +290,13 @@ class CellProber:
         inputs = self._question(cell)
         if known is not None or inputs is None:
             return known or self._learner.learn(cell)
-        watched = _Counted(self._locker)
         margin = self._facts.matrix.margin_days
-        result = lock_cell(watched, inputs, self._package_of, margin)
+        result = lock_cell(self._locker, inputs, self._package_of, margin)
         answer = self._learner.answer_of(cell, result)
         if isinstance(result, Lock):
             self._locks.add(result)
-            return Probed(cell=cell, answer=answer, questions=watched.questions)
-        lesson = self._learner.learn(cell)
-        questions = watched.questions + lesson.questions
-        return Probed(cell=cell, clauses=lesson.clauses, answer=answer, questions=questions)
+            return Probed(cell=cell, answer=answer)
+        return Probed(cell=cell, clauses=self._learner.learn(cell).clauses, answer=answer)
 
     def _question(self, cell: Cell) -> Inputs | None:
         """A relaxed package has no date: a lock widens such dates as far as needed anyway."""
@@ -327,15 +310,6 @@ class CellProber:
                     inputs = msgspec.structs.replace(inputs, cutoffs=free)
                 self._inputs[cell.id] = inputs
             return self._inputs[cell.id]
-
-
-class _Counted:
-    def __init__(self, locker: Locker) -> None:
-        self._locker, self.questions = locker, 0
-
-    def lock(self, inputs: Inputs) -> Lock | Refusal:
-        self.questions += 1
-        return self._locker.lock(inputs)
 
 
 # ---- the same file
