@@ -13,7 +13,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -21,19 +21,12 @@ import packaging
 
 from compat.errors import CompatError, UsageError, reason
 
-# How many derived files of one kind are kept. A checkout needs one at a time; whoever goes back and
-# forth between branches and matrices needs a few.
-MOST_DERIVED = 32
-_DIGEST = 32  # bytes of SHA-256
 # Folders that tools make in a project.
 _OF_TOOLS = re.compile(
     r"\.(?:git|hg|eggs|tox|nox|venv|hypothesis|\w+_cache)|__pycache__|node_modules|site-packages"
     r"|.*\.egg-info"
 )
 _LARGEST_TEXT = 4_000_000
-
-# Takes what `DerivedFiles.of` takes, and returns what that returns.
-Keep = Callable[[str, Iterable[bytes], Callable[[], bytes]], bytes]
 
 
 def read(path: Path) -> bytes:
@@ -112,11 +105,10 @@ def sync_folder(folder: Path) -> None:
 
 def tree_state(folder: Path) -> bytes:
     """Return a digest of the files below the folder, their sizes and times, not their contents."""
-    return _sha256(os.fsencode("\n".join(tree_states(folder))))
+    return hashlib.sha256(os.fsencode("\n".join(tree_states(folder)))).digest()
 
 
 def tree_states(folder: Path) -> list[str]:
-    """Return path, size and time of change of each file below the folder, sorted."""
     return sorted(_states(os.fspath(folder), ""))
 
 
@@ -129,38 +121,6 @@ def _states(folder: str, prefix: str) -> Iterator[str]:
             else:
                 state = entry.stat(follow_symlinks=False)
                 yield f"{prefix}{entry.name} {state.st_size} {state.st_mtime_ns}"
-
-
-class DerivedFiles:
-    """Bytes that follow from others, kept in the cache folder; nothing is lost with them."""
-
-    def __init__(self, cache_folder: Callable[[], Path]) -> None:
-        self._cache_folder = cache_folder
-
-    def of(self, kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
-        """Return what `make` makes of the sources alone: cached under their digest, checked by its
-        own, or made now where the folder cannot be written.
-        """
-        try:
-            folder = self._cache_folder() / kind
-        except UsageError:
-            return make()
-        path = folder / hashlib.sha256(b"".join(map(_sha256, sources))).hexdigest()
-        with contextlib.suppress(CompatError, OSError):
-            stored = read_if_there(path)
-            if stored is not None and stored[:_DIGEST] == _sha256(stored[_DIGEST:]):
-                return stored[_DIGEST:]
-        body = make()
-        with contextlib.suppress(CompatError, OSError):
-            write(path, _sha256(body) + body)
-            newest = sorted(folder.iterdir(), key=lambda other: other.stat().st_mtime, reverse=True)
-            for old in newest[MOST_DERIVED:]:
-                old.unlink(missing_ok=True)
-        return body
-
-
-def not_kept(_kind: str, _sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
-    return make()
 
 
 @cache
@@ -176,12 +136,8 @@ def code_of(*rooms: str) -> bytes:
 def code_digest() -> str:
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(_sha256(path.read_bytes()))
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
-
-
-def _sha256(data: bytes) -> bytes:
-    return hashlib.sha256(data).digest()
 
 
 def texts_below(folder: Path, besides: Path) -> Iterator[tuple[str, str]]:
@@ -214,7 +170,6 @@ def unified_diff(name: str, before: str, after: str) -> str:
 
 
 def new_folder(path: Path) -> Path:
-    """Make a folder of that path, or with `-2` and so on where it is taken."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for number in itertools.count(1):
         folder = path if number == 1 else path.with_name(f"{path.name}-{number}")

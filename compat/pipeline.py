@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,6 @@ from packaging.version import Version
 
 from compat.declare.matrix import InterpreterAxis
 from compat.declare.suite_table import Tier
-from compat.errors import RecordError
 from compat.files import read, read_if_there, texts_below, tree_state, write
 from compat.index.kept import encode_catalogue
 from compat.lock.lockfile import Lock, Refusal
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from compat.fleet.batch import (
         BatchReporter,
         BatchResult,
-        BatchSteps,
         LockResult,
         Machine,
         RunOptions,
@@ -183,24 +182,18 @@ def _given_up_near(
               for n, c in enumerate(known)}  # fmt: skip
 
     def apart(other: Cell) -> tuple[int, int]:
+        pairs = zip(cell.coordinates, other.coordinates, strict=True)
         steps = {
-            own.axis: abs(places[own.axis, own.version] - places[another.axis, another.version])
-            for own, another in zip(cell.coordinates, other.coordinates, strict=True)
+            a.axis: abs(places[a.axis, a.version] - places[b.axis, b.version]) for a, b in pairs
         }
         return steps[facts.matrix.subject], sum(steps.values())
 
-    if cell.recipe != "relaxed":
+    if cell.recipe != "relaxed" or any((c.axis, c.version) not in places for c in cell.coordinates):
         return
     locked = (readable_cell(name, facts.matrix) for name in workspace.lock_digests)
-    others = [
-        other
-        for other in locked
-        if other is not None
-        and other.recipe == "relaxed"
-        and other != cell
-        and all((c.axis, c.version) in places for c in (*other.coordinates, *cell.coordinates))
-    ]
-    for other in sorted(others, key=apart)[:2]:
+    others = [other for other in locked if other and other.recipe == "relaxed" and other != cell]
+    known = (o for o in others if all((c.axis, c.version) in places for c in o.coordinates))
+    for other in sorted(known, key=apart)[:2]:
         lock = workspace.lock(other.id)
         if lock is not None and facts.obstacle(other) is None:
             yield given_up(facts, other, lock)
@@ -230,7 +223,7 @@ def run(
     """Run: lock each cell that has no lock of what is declared now, run it, and record it. Where
     cells run below L3, records that appear meanwhile and are not of this run are set aside.
     """
-    from compat.fleet.batch import Batch
+    from compat.fleet.batch import Batch, BatchSteps
     from compat.results.intake import SET_ASIDE, StoreWatch
 
     watch = StoreWatch(workspace.store) if machine.level != "L3" else None
@@ -243,7 +236,16 @@ def run(
         refusal_record = recorded_refusal(workspace, cell, refusal, machine)
         return refusal_record if watch is None else watch.own(refusal_record)
 
-    steps = replace(_steps_of(workspace, machine, record), record_refusal=record_refusal)
+    def locking() -> Callable[[str], LockResult]:
+        facts, locker = workspace.feasibility, machine.locker()
+        return lambda cell: locked(workspace, facts, parse_cell(cell, facts.matrix), locker)
+
+    steps = BatchSteps(
+        locking=locking,
+        keep_lock=workspace.keep_lock,
+        record=record,
+        record_refusal=record_refusal,
+    )
     result = Batch(workspace, machine, steps, options, cancel, reporter).run(cells)
     foreign = watch.set_aside() if watch is not None else ()
     if foreign:
@@ -256,58 +258,12 @@ def run(
     return replace(result, set_aside=foreign)
 
 
-def run_postponed(
-    workspace: Workspace,
-    cell: str,
-    files: tuple[str, ...],
-    machine: Machine,
-    cancel: threading.Event,
-    reporter: BatchReporter,
-) -> BatchResult:
-    """Run: run a cell with the annotations of these files of the subject postponed. Nothing of it
-    is stored: its record is that of a changed copy and says nothing of the release.
-    """
-    from compat.fleet.batch import Batch, RunOptions
-    from compat.results.judged import record_of
-
-    def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
-        return record_of(attempts, tool=job.lock.tool, redacted=machine.redacted)
-
-    steps, options = _steps_of(workspace, machine, record), RunOptions(postponed=files)
-    return Batch(workspace, machine, steps, options, cancel, reporter).run([cell])
-
-
-def _steps_of(
-    workspace: Workspace, machine: Machine, record: Callable[[Job, Sequence[JudgedRun]], Record]
-) -> BatchSteps:
-    from compat.fleet.batch import BatchSteps
-
-    def record_refusal(cell: str, refusal: Refusal) -> Record:
-        return recorded_refusal(workspace, cell, refusal, machine)
-
-    return BatchSteps(
-        locking=lambda: _locking(workspace, machine),
-        keep_lock=workspace.keep_lock,
-        record=record,
-        record_refusal=record_refusal,
-    )
-
-
-def _locking(workspace: Workspace, machine: Machine) -> Callable[[str], LockResult]:
-    facts, locker = workspace.feasibility, machine.locker()
-    return lambda cell: locked(workspace, facts, parse_cell(cell, facts.matrix), locker)
-
-
 def recorded(
     workspace: Workspace, attempts: Sequence[JudgedRun], tool: str, machine: Machine
 ) -> Record:
-    """Record: make one record of what the attempts at a cell came to, and store it. Raises
-    RecordError for a changed copy: it says nothing of the release.
-    """
+    """Record: make one record of what the attempts at a cell came to, and store it."""
     from compat.results.judged import record_of
 
-    if any(attempt.evidence.postponed for attempt in attempts):
-        raise RecordError.of("a run of a changed copy is not a record of its release")
     record = record_of(attempts, tool=tool, run_url=machine.run_url, redacted=machine.redacted)
     workspace.store.add(record)
     return record
@@ -383,8 +339,10 @@ def proposed(
     for target in targets:
         text = read(target).decode(errors="replace")
         after = rewritten_by(str(target), text, moves, left)
-        inside = _below(target, workspace.folder.parents[1])
-        moved[target] = RepositoryFile(path=inside, before=text, after=after)
+        full, repository = target.resolve(), workspace.folder.parents[1].resolve()
+        inside = full.relative_to(repository) if full.is_relative_to(repository) else None
+        path = target.name if inside is None else inside.as_posix()
+        moved[target] = RepositoryFile(path=path, before=text, after=after)
     passed = {path.resolve() for path in moved}
     for folder in folders if moves else ():
         from compat.rewrite.file import mentions
@@ -477,12 +435,6 @@ def _left(path: str, skipped: Skipped) -> str:
     return f"{where}: {skipped.because}{f': {skipped.text}' if skipped.text else ''}"
 
 
-def _below(path: Path, repository: Path) -> str:
-    full = path.resolve()
-    inside = full.is_relative_to(repository.resolve())
-    return full.relative_to(repository.resolve()).as_posix() if inside else path.name
-
-
 # The searches beside the journey follow: what they try goes through its steps.
 _ONLY_SOURCE = "can be had there only as source, and no build was tried"
 
@@ -490,10 +442,10 @@ _ONLY_SOURCE = "can be had there only as source, and no build was tried"
 def repaired(workspace: Workspace, cell: Cell, locker: Locker, with_rules: bool) -> Repair:
     from compat.search.repair import repaired_cell
 
-    def refuted(lock: Lock, moved: frozenset[str]) -> tuple[str, Version, str] | None:
-        return _refuted(workspace, cell, lock, moved)
-
-    facts = _facts(workspace, with_rules)
+    facts = workspace.feasibility
+    if not with_rules:
+        facts = Feasibility(replace(facts.matrix, rules=()), facts.catalogue)
+    refuted = partial(_refuted, workspace, cell)
     return repaired_cell(facts, cell, locker, workspace.source.package, refuted)
 
 
@@ -529,9 +481,22 @@ def tried(
     cancel: threading.Event,
     reporter: BatchReporter,
 ) -> JudgedRun | None:
-    from compat.fleet.batch import run_unrecorded
+    """Run: run the suite's core, or all of it, with another lock; None where it cannot run. Nothing
+    of it is stored.
+    """
+    from compat.fleet.batch import Batch, BatchSteps, RunOptions
+    from compat.results.judged import record_of
 
-    return run_unrecorded(workspace, cell, lock, machine, cancel, reporter)
+    runs: list[JudgedRun] = []
+
+    def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
+        runs.extend(attempts)
+        return record_of(attempts, tool=job.lock.tool, redacted=machine.redacted)
+
+    options = RunOptions(tier="smoke" if workspace.matrix.suite.core else "full")
+    steps = BatchSteps(record=record)
+    Batch(workspace, machine, steps, options, cancel, reporter).run([], {cell: lock})
+    return runs[-1] if runs else None
 
 
 def freed(
@@ -545,13 +510,6 @@ def freed(
     facts = workspace.facts_of(workspace.kept_or_asked)
     inputs = inputs_of(facts, cell, with_suite=with_suite, free=facts.relaxations(cell))
     return lock_cell(locker, inputs, workspace.source.package, facts.matrix.margin_days)
-
-
-def _facts(workspace: Workspace, with_rules: bool) -> Feasibility:
-    facts = workspace.feasibility
-    if with_rules:
-        return facts
-    return Feasibility(replace(facts.matrix, rules=()), facts.catalogue)
 
 
 def blamed(laboratory: LockLaboratory, good: str, bad: str) -> Blame:
@@ -639,11 +597,9 @@ def audited(
     if answer.refusal is not None and is_spurious(answer.refusal):
         agrees = all(learner.is_refused(clause, cell) for clause in clauses)
         finding = "agrees" if agrees else "no-answer"
-    inferred = clauses[0].outcome if clauses else ""
-    audited_cell = AuditedCell(
-        cell=cell.id, inferred=inferred, outcome=answer.outcome, finding=finding
-    )
-    return audited_cell, answer
+    inferred, outcome = clauses[0].outcome if clauses else "", answer.outcome
+    asked = AuditedCell(cell=cell.id, inferred=inferred, outcome=outcome, finding=finding)
+    return asked, answer
 
 
 def files_learnt(workspace: Workspace) -> tuple[FileClause, ...]:
@@ -670,12 +626,8 @@ def settled(
 
     if workspace.learnt.clauses == KeptClauses():
         return (), ()
-    entries = (workspace.snapshot.by_id.get(cell) for cell in locked)
-    refused = [
-        e.cell.id
-        for e in entries
-        if e is not None and (e.refusal is not None and e.refusal.outcome.stage == "lock")
-    ]
+    entries = filter(None, map(workspace.snapshot.by_id.get, locked))
+    refused = [e.id for e in entries if e.refusal and e.refusal.outcome.stage == "lock"]
     if refused:
         answers = (PlainAnswer(cell=c, on=workspace.day, outcome=LOCKED) for c in refused)
         keep_probes(workspace.folder, answers)

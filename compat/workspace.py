@@ -5,6 +5,7 @@ The clock, the environment and the cache folder are given to it.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,8 +22,8 @@ from compat.declare.load import Declared, load
 from compat.declare.matrix import Matrix
 from compat.declare.project import PYPROJECT, with_groups
 from compat.declare.suite_table import Tier
-from compat.errors import Fault
-from compat.files import DerivedFiles, code_of, not_kept, read, read_if_there, write
+from compat.errors import Fault, UsageError
+from compat.files import code_of, read, read_if_there, write
 from compat.index.discover import catalogue_notes, discover
 from compat.index.kept import catalogue_with_axes
 from compat.index.release import Catalogue
@@ -78,7 +79,6 @@ class Workspace:
         self.store = RecordFiles(folder)
         self.platforms = PlatformFiles(folder)
         self._cache = cache
-        self._files = DerivedFiles(cache)
         self._options = index or IndexOptions()
         self._notify = notify
         self._facts: dict[int, Feasibility] = {}
@@ -138,7 +138,7 @@ class Workspace:
 
     @cached_property
     def described(self) -> tuple[Described, ...]:
-        keep = partial(self._files.of, "described")
+        keep = partial(self._table.of, "described")
         texts, is_own = self.suite_texts, bool(self.matrix.suite.tests)
         return kept_described(texts, code_of("declare"), keep, unmarked=is_own)
 
@@ -246,7 +246,10 @@ class Workspace:
         return self._table_of(self.day)
 
     def _table_of(self, day: datetime.date) -> AnswerTable:
-        table = AnswerTable(self._cache() / ANSWERS, self.store, day)
+        folder = None
+        with contextlib.suppress(UsageError):
+            folder = self._cache() / ANSWERS
+        table = AnswerTable(folder, self.store, day)
         table.refresh()
         return table
 
@@ -285,7 +288,7 @@ class Workspace:
         installs = partial(self.platforms.installs, self.matrix, catalogue)
         if catalogue is not self.kept_catalogue:
             whole = self._derived(catalogue, present, Before())
-            return whole.with_platforms(partial(installs, not_kept))
+            return whole.with_platforms(installs)
         table = self._table if day == self.day else self._table_of(day)
         plan_sources = hashlib.sha256(b"".join(map(_digest, self._own_sources))).digest()
         judging = _digest(plan_sources + encode(present))
@@ -309,7 +312,7 @@ class Workspace:
         return with_locks(answered, self.lock, locks.versions, before.locked)
 
     def keep(self, kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
-        return self._files.of(kind, (*self._own_sources, *sources), make)
+        return self._table.of(kind, (*self._own_sources, *sources), make)
 
     @property
     def _own_sources(self) -> tuple[bytes, ...]:

@@ -8,7 +8,6 @@ import pytest
 from support.corpus import each
 
 from compat.errors import UsageError
-from compat.files import not_kept
 from compat.lock.lock_text import kept_lock
 from compat.policy.propose import proposals
 from compat.results.answer import Answer
@@ -109,7 +108,7 @@ def test_each_release_of_the_first_matrix_is_answered_for_on_each_platform() -> 
     workspace = Workspace(MATRICES / "tff", DAY, no_cache)
     matrix, catalogue = workspace.matrix, workspace.kept_catalogue
     assert catalogue is not None
-    installs = workspace.platforms.installs(matrix, catalogue, not_kept)
+    installs = workspace.platforms.installs(matrix, catalogue)
     asked = {(install.platform, install.release, install.python) for install in installs}
     assert len(asked) == len(installs)
     assert {install.platform for install in installs} == set(matrix.platforms)

@@ -90,7 +90,6 @@ EDGES = {
     "compat/run/canary.py": {"pathlib"},
     "compat/run/events.py": {"os", "pathlib"},
     "compat/run/interpreter.py": {"pathlib", "subprocess"},
-    "compat/run/postpone.py": {"pathlib"},
     "compat/search/api_change.py": {"pathlib"},
     "compat/search/needs.py": {"pathlib"},
     "compat/run/scratch.py": {"os", "pathlib", "tempfile"},

@@ -2,12 +2,9 @@
 beside the matrix.
 """
 
-from packaging.version import Version
-
-from compat.cli.arguments import Exit, argument, given, option
+from compat.cli.arguments import argument, given, option
 from compat.cli.options import (
     AT,
-    ISOLATION_LEVEL,
     MATRIX_NAME,
     kept_version,
     needs_extra,
@@ -16,24 +13,20 @@ from compat.cli.options import (
 from compat.cli.output import envelope, note, prose, say, table
 from compat.declare.faults import choice
 from compat.declare.matrix import PackageAxis
-from compat.errors import NothingToDo, UsageError
-from compat.results.record import Record
+from compat.errors import UsageError
 from compat.search import why
-from compat.search.needs import Needs, kept_needs
+from compat.search.needs import kept_needs
 from compat.site.why_words import (
     BLIND_SPOTS,
     below_sentence,
     below_words,
-    changed_sentence,
     keeper_sentence,
     package_sentence,
     place_lines,
     short_answer,
-    tried_words,
     unreached_sentence,
 )
 from compat.site.wording import count
-from compat.workspace import Workspace
 
 _OWN: tuple[why.Keeper, ...] = ("code", "type", "annotation", "guard")
 
@@ -43,15 +36,12 @@ def why_command(
     axis: str = argument("The axis, for example python.", metavar="AXIS"),
     at: list[str] | None = AT,
     write: bool = option("Analyse new wheels and store the results."),
-    try_it: bool = option("Test a copy with postponed annotations on an older Python.", "--try"),
-    isolation: str = ISOLATION_LEVEL,
 ) -> None:
     """Explain what pins an axis's minimum version.
 
     For python: declared only, or needed by annotations, types that run or code, with lines and
     results below. For a package: the requirement, and what fails below. vermin detects, it does not
-    prove; needs.json stores its results. --try tests a changed copy and never counts as a result of
-    the release.
+    prove; needs.json stores its results.
 
     Examples: compat find reason tff python --at tff=0.36.0
     """
@@ -68,7 +58,7 @@ def why_command(
             f"{axis!r} is the library under test; name another axis",
             hint=f"compat find reason {workspace.name} python --at {axis}=VERSION",
         )
-    if (write or try_it) and not isinstance(chosen, PackageAxis):
+    if write and not isinstance(chosen, PackageAxis):
         needs_extra("sources", "vermin")
     if workspace.kept_catalogue is None:
         hint = f"compat matrix discover {workspace.name} --write stores one"
@@ -79,8 +69,8 @@ def why_command(
         raise UsageError.of(f"axis {subject.name!r} has no version {release}", hint=ends)
     coordinates = coordinates if release is None else (release,)
     if isinstance(chosen, PackageAxis):
-        if write or try_it:
-            raise UsageError.of("--write and --try are for the Python axis", path=f"--at {axis}")
+        if write:
+            raise UsageError.of("--write is for the Python axis", path=f"--at {axis}")
         package = chosen.package
         lowest = [why.package_floor(known, chosen, version) for version in coordinates]
         if given.as_json:
@@ -104,8 +94,6 @@ def why_command(
             needs = kept_needs(workspace.folder).with_releases(read, reader_name())
             keep_needs(workspace, needs)
         note(f"{count(len(read), 'release')} read and stored")
-    if try_it:
-        needs = _needs_tried(workspace, needs, versions, isolation)
     floors = [why.python_floor(known, needs, version) for version in coordinates]
     if given.as_json:
         from compat.site.api.documents import python_document
@@ -115,7 +103,7 @@ def why_command(
         return
     if release is None:
         names = ("release", "declared", "code", "types", "annotations (places/files)", "guards")
-        more = ("pinned by", "works on", "below", "postponed, below")
+        more = ("pinned by", "works on", "below")
         rows = []
         for floor in floors:
             cells = [floor.release, floor.bounds.get("declared", "none")]
@@ -125,7 +113,7 @@ def why_command(
                 of = [g for g in groups if g.kind == kind and g.series == series]
                 shown = f"{series} ({of[0].places}/{of[0].files})" if of else series
                 cells.append("?" if floor.needs is None else shown)
-            cells += [short_answer(floor), floor.works_on, below_words(floor), tried_words(floor)]
+            cells += [short_answer(floor), floor.works_on, below_words(floor)]
             rows.append(cells)
         table((*names, *more), rows)
     else:
@@ -140,56 +128,9 @@ def why_command(
         say(*(below_sentence(cell, "Python") for cell in floor.below))
         if not floor.below:
             say(f"The release itself was not run on a Python older than {floor.series}.")
-        say(*(changed_sentence(floor, run) for run in floor.changed))
     unread = sum(floor.needs is None for floor in floors)
     if unread:
         how = f"`compat find reason {known.matrix.name} python --write` reads the wheels"
         prose(f"{count(unread, 'release')} not read yet; {how}")
     elif needs.read_by:
         prose(f"Detected by {needs.read_by}. {BLIND_SPOTS}")
-
-
-def _needs_tried(
-    workspace: Workspace, needs: Needs, versions: dict[str, Version], isolation: str
-) -> Needs:
-    from compat import pipeline
-    from compat.cli.this_machine import MachineSearch
-    from compat.fleet.wheel_needs import keep_needs, try_postponed
-
-    subject = workspace.matrix.subject
-    if subject not in versions:
-        raise UsageError.of("--try needs one release", hint=f"--at {subject}=VERSION")
-    floor = why.python_floor(workspace.known, needs, versions[subject])
-    python = workspace.matrix.interpreters.name
-    cells = [
-        entry.cell
-        for entry in workspace.known.entries
-        if entry.cell.on(python).version < Version(floor.series)
-        and all(entry.cell.on(axis).version == version for axis, version in versions.items())
-    ]
-    locked = [cell for cell in cells if cell.id in workspace.lock_digests]
-    if not locked:
-        raise NothingToDo.of(
-            f"no locked cell of {subject} {versions[subject]} lies below Python {floor.series}",
-            hint="compat matrix lock MATRIX CELL makes one, relaxed, below requires-python",
-        )
-    cell = max(locked, key=lambda cell: cell.versions)
-    search = MachineSearch(workspace, isolation)
-
-    def run_cell(files: tuple[str, ...]) -> Record | None:
-        with search.progress([cell.id]) as progress:
-            result = pipeline.run_postponed(
-                workspace, cell.id, files, search.machine, search.cancel, progress
-            )
-        is_answer = cell.id not in result.unanswered and not result.suite_faults
-        return next(iter(result.records), None) if is_answer else None
-
-    run = try_postponed(workspace, cell, run_cell, note)
-    search.exit_if_interrupted()
-    if run is None:
-        note(f"{cell.id} could not run, so there is no result")
-        raise Exit(3)
-    # Minutes have passed, in which another command may have kept something.
-    needs = kept_needs(workspace.folder).with_changed(run)
-    keep_needs(workspace, needs)
-    return needs

@@ -4,17 +4,15 @@ import datetime
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import NoReturn, Protocol
 
-import msgspec
 from packaging.version import Version
 
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError
-from compat.fleet.local import Fleet, Local, Reporter
+from compat.fleet.local import Fleet, Reporter
 from compat.lock.lockfile import Lock, Locker, Refusal
 from compat.lock.recipe import asks_as_declared
 from compat.plan.cell import parse_cell
@@ -96,11 +94,10 @@ class RunOptions(Value, frozen=True, kw_only=True):
     attempts: int = 1
     keep: bool = False
     is_search: bool = False
-    postponed: tuple[str, ...] = ()
     wheels: tuple[tuple[str, str], ...] = ()
 
 
-def _never(*_: object) -> NoReturn:
+def never(*_: object) -> NoReturn:
     raise AssertionError("what has a lock is not locked")
 
 
@@ -112,9 +109,9 @@ class BatchSteps(Value, frozen=True, kw_only=True):
     """
 
     record: Callable[[Job, Sequence[JudgedRun]], Record]
-    locking: Callable[[], Callable[[str], LockResult]] = _never
-    keep_lock: Callable[[str, Lock], None] = _never
-    record_refusal: Callable[[str, Refusal], Record] = _never
+    locking: Callable[[], Callable[[str], LockResult]] = never
+    keep_lock: Callable[[str, Lock], None] = never
+    record_refusal: Callable[[str, Refusal], Record] = never
 
 
 class BatchResult(Value, frozen=True, kw_only=True):
@@ -188,8 +185,7 @@ class Batch:
         self._fleet = self._machine.fleet(self._bench, self._cancel, self._options)
         try:
             jobs = self._jobs(locks, [cell for cell in cells if cell not in locks])
-            known_good = partial(_known_good, self._scratch.folder)
-            unrun = self._fleet.run(jobs, known_good, self._store, self._reporter)
+            unrun = self._fleet.run(jobs, self._canary, self._store, self._reporter)
         finally:
             self._scratch.close()
         return BatchResult(
@@ -206,8 +202,7 @@ class Batch:
 
     def _asks_as_declared(self, cell_id: str, lock: Lock) -> bool:
         workspace = self._workspace
-        # Without a cached catalogue, a cell is run as declared; so is one that the plan rules out.
-        if workspace.kept_catalogue is None:
+        if workspace.kept_catalogue is None:  # a cell is run as declared; so is one ruled out
             return True
         facts = workspace.facts_of(workspace.kept_catalogue)
         cell = parse_cell(cell_id, facts.matrix)
@@ -227,12 +222,21 @@ class Batch:
         for cell, lock in chain(locks.items(), self._locked(unlocked)):
             missing = self._machine.missing_interpreter(lock)
             if missing is None:
-                options = self._options
-                job = job_of(self._workspace, cell, lock, options.tier)
-                # The project's own tests come from its checkout.
-                newer = () if options.wheels else self._workspace.newer_tests(lock)
-                yield msgspec.structs.replace(
-                    job, postponed=options.postponed, wheels=options.wheels, newer=newer
+                options, matrix = self._options, self._workspace.matrix
+                package = matrix.subject_axis.package
+                yield Job(
+                    matrix=self._workspace.name,
+                    cell=cell,
+                    subject=package,
+                    module=matrix.suite.module or package.replace("-", "_"),
+                    lock=lock,
+                    suite=matrix.suite,
+                    suite_folder=str(self._workspace.suite_folder),
+                    builds=matrix.builds,
+                    tier=options.tier,
+                    wheels=options.wheels,
+                    # The project's own tests come from its checkout.
+                    newer=() if options.wheels else self._workspace.newer_tests(lock),
                 )
             else:
                 name = python_name(missing, lock.inputs.platform)
@@ -293,6 +297,10 @@ class Batch:
                 self._reporter.counted(cell, f"{record.outcome}: {refusal.because}")
         return None
 
+    def _canary(self, job: Job) -> Job:
+        place, inputs = self._scratch.folder / "canary", job.lock.inputs
+        return canary(place, inputs.python, inputs.platform)
+
     def _bench(self, worker: int, job: Job) -> Bench:
         is_kept = self._options.keep and job.matrix != "canary"
         return self._machine.bench(job, f"{self._scratch.folder.name}/{worker}", is_kept)
@@ -317,48 +325,3 @@ class Batch:
         if is_spurious(record.outcome):
             self._unanswered.append(job.cell)
         self._outcomes[job.cell] = str(record.outcome)
-
-
-def _known_good(folder: Path, job: Job) -> Job:
-    return canary(folder / "canary", job.lock.inputs.python, job.lock.inputs.platform)
-
-
-def job_of(workspace: Workspace, cell: str, lock: Lock, tier: Tier = "full") -> Job:
-    matrix = workspace.matrix
-    package = matrix.subject_axis.package
-    return Job(
-        matrix=workspace.name,
-        cell=cell,
-        subject=package,
-        module=matrix.suite.module or package.replace("-", "_"),
-        lock=lock,
-        suite=matrix.suite,
-        suite_folder=str(workspace.suite_folder),
-        builds=matrix.builds,
-        tier=tier,
-    )
-
-
-def run_unrecorded(
-    workspace: Workspace,
-    cell: str,
-    lock: Lock,
-    machine: Machine,
-    cancel: threading.Event,
-    reporter: Reporter,
-) -> JudgedRun | None:
-    """Run the suite's core, or all of it, with another lock; None where it cannot run."""
-    scratch = Scratch(machine.cells(), keep=False)
-    runs: list[JudgedRun] = []
-
-    def bench(worker: int, job: Job) -> Bench:
-        return machine.bench(job, f"{scratch.folder.name}/{worker}", False)
-
-    job = job_of(workspace, cell, lock, "smoke" if workspace.matrix.suite.core else "full")
-    try:
-        fleet = Local(bench, machine.clock, cancel)
-        known_good = partial(_known_good, scratch.folder)
-        fleet.run([job], known_good, lambda _, attempts: runs.extend(attempts), reporter)
-    finally:
-        scratch.close()
-    return runs[-1] if runs else None

@@ -5,13 +5,13 @@ The release's cells without a result run first. A failure in a single combinatio
 before it counts as broken.
 """
 
+import contextlib
 import datetime
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
-from typing import NoReturn
 
 import msgspec
 from packaging.version import InvalidVersion, Version
@@ -26,6 +26,7 @@ from compat.fleet.batch import (
     LockResult,
     Machine,
     RunOptions,
+    never,
 )
 from compat.fleet.choices import MOST_UNASKED, outside
 from compat.index.release import Artifact, Release
@@ -119,7 +120,15 @@ class CheckoutCells:
         if quick:
             meant = [every[name] for name in self._quick() if name in every]
         elif words:
-            meant = [cell for cell in every.values() if _is_named(cell, words)]
+            meant = [
+                cell
+                for cell in every.values()
+                if any(
+                    cell.id == word or fnmatchcase(cell.id, word)
+                    for word in words
+                    if "+" in word or not cell.is_in_lane
+                )
+            ]
         else:
             first = self._quick() if self.workspace.matrix.quick else []
             meant = [c for c in every.values() if c.recipe == "fresh" or c.is_in_lane]
@@ -158,7 +167,9 @@ class CheckoutCells:
         axis, catalogue = matrix.subject_axis, self.released.catalogue
         versions = [coordinate.version for coordinate in axis_coordinates(axis, catalogue)]
         if text != NEWEST:
-            known = [version for version in versions if str(version) == _normal(text)]
+            with contextlib.suppress(InvalidVersion):
+                text = str(Version(text))
+            known = [version for version in versions if str(version) == text]
             if not known:
                 newest = ", ".join(map(str, versions[-5:])) or "none"
                 hint = f"'newest', or one that the matrix has, such as {newest}"
@@ -195,9 +206,7 @@ class CheckoutCells:
         cancel: threading.Event,
         reporter: BatchReporter,
     ) -> BatchResult:
-        """Run cells of the checkout.
-
-        Each uses the lock of the release's cell with which it is compared, where that fits. An
+        """Each uses the lock of the release's cell with which it is compared, where that fits. An
         empty id means no such cell.
         """
         known = {cell: self.locks[cell] for cell in pairs if cell in self.locks}
@@ -214,9 +223,6 @@ class CheckoutCells:
     ) -> BatchResult:
         """Run locks of the checkout under names that are no cells."""
 
-        def never() -> NoReturn:
-            raise AssertionError("what has a lock is not locked")
-
         batch = self._batch(never, machine, options, cancel, reporter)
         return batch.run(list(locks), locks)
 
@@ -229,34 +235,43 @@ class CheckoutCells:
         reporter: BatchReporter,
     ) -> Batch:
         wheels = tuple((wheel.sha256, wheel.path) for wheel in self.checkout.wheels)
+        url, redacted = machine.run_url, machine.redacted
+
+        def keep_lock(cell: str, lock: Lock) -> None:
+            self.locks[cell] = lock
+            if self._keep:
+                write(self._folder / "locks" / f"{cell}.txt", encode_lock(lock))
+
+        def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
+            tool = job.lock.tool
+            taken = self.seconds[job.cell] = dict[str, float]()
+            for trial in attempts[-1].evidence.tests:
+                taken[trial.function] = taken.get(trial.function, 0) + trial.seconds
+            return self._added(record_of(attempts, tool=tool, run_url=url, redacted=redacted))
+
+        def refused(cell: str, refusal: Refusal) -> Record:
+            refusal = msgspec.structs.replace(refusal, because=redacted(refusal.because))
+            name, present, moment = self.workspace.name, self.workspace.context, machine.clock()
+            return self._added(
+                record_of_refusal(cell, name, refusal, moment, present, machine.host, url)
+            )
+
         steps = BatchSteps(
-            locking=locking,
-            keep_lock=self._keep_lock,
-            record=lambda job, attempts: self._record(job, attempts, machine),
-            record_refusal=lambda cell, refusal: self._refused(cell, refusal, machine),
+            locking=locking, keep_lock=keep_lock, record=record, record_refusal=refused
         )
         options = msgspec.structs.replace(options, wheels=wheels)
         return Batch(self.workspace, machine, steps, options, cancel, reporter)
 
     def verdict(self, cell: Cell) -> Answer:
-        """Return the verdict of a checkout's cell by its own runs, ignoring other cells."""
-        lock = self.locks.get(cell.id)
-        return judge(
-            cell,
-            self.records.get(cell.id, ()),
-            self.workspace.context,
-            lock_digest=None if lock is None else lock.digest,
-            obstacle=self._obstacle(self.facts, cell),
-        )
+        lock, runs = self.locks.get(cell.id), self.records.get(cell.id, ())
+        digest, obstacle = None if lock is None else lock.digest, self._obstacle(self.facts, cell)
+        context = self.workspace.context
+        return judge(cell, runs, context, lock_digest=digest, obstacle=obstacle)
 
     def released_verdict(self, cell: Cell) -> Answer:
-        return judge(
-            cell,
-            self.workspace.runs.get(cell.id, ()),
-            self.workspace.context,
-            lock_digest=self.workspace.lock_digests.get(cell.id),
-            obstacle=self._obstacle(self.released, cell),
-        )
+        known, obstacle = self.workspace, self._obstacle(self.released, cell)
+        runs, digest = known.runs.get(cell.id, ()), known.lock_digests.get(cell.id)
+        return judge(cell, runs, known.context, lock_digest=digest, obstacle=obstacle)
 
     def cannot_be_released(self, cell: Cell) -> bool:
         return self._obstacle(self.released, cell) is not None
@@ -270,7 +285,6 @@ class CheckoutCells:
         return known.kind != "infeasible" and (known.stale or known.evidence != "tested")
 
     def difference(self, cell: Cell, beside: Cell) -> CellDifference:
-        """Return the difference between the checkout's and the release's cell."""
         own, released = self.locks.get(cell.id), self.workspace.lock(beside.id)
         subject = self.workspace.matrix.subject_axis.normalised_name
         moved = () if own is None or released is None else moved_besides(released, own, subject)
@@ -290,14 +304,8 @@ class CheckoutCells:
                 return fate
             pin = self.pin_of(cell)
             released = self.workspace.lock(pairs[name]) if pairs[name] else None
-            alike = (
-                None
-                if released is None
-                else exchanged_subject(released, self.released, facts, cell, pin)
-            )
-            if alike is not None:
-                return alike
-            return locked_cell(facts, cell, CheckoutLocker(locker, pin), source.package)
+            alike = released and exchanged_subject(released, self.released, facts, cell, pin)
+            return alike or locked_cell(facts, cell, CheckoutLocker(locker, pin), source.package)
 
         return lock
 
@@ -311,25 +319,6 @@ class CheckoutCells:
         name = self.workspace.matrix.subject_axis.normalised_name
         return Pin(name=name, version=wheel.version, hashes=(wheel.sha256,))
 
-    def _keep_lock(self, cell: str, lock: Lock) -> None:
-        self.locks[cell] = lock
-        if self._keep:
-            write(self._folder / "locks" / f"{cell}.txt", encode_lock(lock))
-
-    def _record(self, job: Job, attempts: Sequence[JudgedRun], machine: Machine) -> Record:
-        tool, url = job.lock.tool, machine.run_url
-        taken = self.seconds[job.cell] = dict[str, float]()
-        for trial in attempts[-1].evidence.tests:
-            taken[trial.function] = taken.get(trial.function, 0) + trial.seconds
-        return self._added(record_of(attempts, tool=tool, run_url=url, redacted=machine.redacted))
-
-    def _refused(self, cell: str, refusal: Refusal, machine: Machine) -> Record:
-        refusal = msgspec.structs.replace(refusal, because=machine.redacted(refusal.because))
-        name, present, moment = self.workspace.name, self.workspace.context, machine.clock()
-        return self._added(
-            record_of_refusal(cell, name, refusal, moment, present, machine.host, machine.run_url)
-        )
-
     def _added(self, record: Record) -> Record:
         self.records.setdefault(record.cell, []).append(record)
         if self._keep:
@@ -339,7 +328,6 @@ class CheckoutCells:
 
 
 def refuse_no_cells(choice: CheckoutChoice) -> None:
-    """Raise NothingToDo where no cell of the checkout can run."""
     if not choice.cells:
         why = outside(choice.infeasible) if choice.infeasible else "the matrix has no such places"
         raise NothingToDo.of(f"no cell of the checkout is left to run; {why}")
@@ -350,7 +338,6 @@ def _release(checkout: BuiltCheckout, moment: datetime.datetime) -> Release:
     artifacts = tuple(
         Artifact(
             filename=wheel.path.rpartition("/")[2],
-            url="",
             tags=wheel.tags,
             requires_python=wheel.published.requires_python,
             uploaded=moment,
@@ -360,18 +347,6 @@ def _release(checkout: BuiltCheckout, moment: datetime.datetime) -> Release:
     )
     version = Version(checkout.version.public)
     return Release(version=version, artifacts=artifacts, published=checkout.wheels[0].published)
-
-
-def _is_named(cell: Cell, words: Iterable[str]) -> bool:
-    globs = (word for word in words if "+" in word or not cell.is_in_lane)
-    return any(cell.id == word or fnmatchcase(cell.id, word) for word in globs)
-
-
-def _normal(text: str) -> str:
-    try:
-        return str(Version(text))
-    except InvalidVersion:
-        return ""
 
 
 RunReleased = Callable[[Sequence[str]], BatchResult]
@@ -395,10 +370,7 @@ class Comparison(Value, frozen=True, kw_only=True):
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether a combination lacks an answer that this machine could give.
-
-        A missing Python does not count, unless all are missing.
-        """
+        """A missing Python does not count, unless all are missing."""
         absent = {cell for batch in self.batches for cell in batch.absent}
         able = [d for d in self.differences if not absent.intersection((d.cell, d.against))]
         return not able or any(known.difference == "unknown" for known in able)
@@ -411,10 +383,7 @@ def compared(
     run_released: RunReleased,
     run_pairs: RunPairs,
 ) -> Comparison:
-    """Return the differences in the selected combinations.
-
-    A combination in which only the release can be installed counts.
-    """
+    """A combination in which only the release can be installed counts."""
     places = [(cell, cells.counterpart(cell, release)) for cell in choice.cells]
     for fate in choice.infeasible:
         beside = cells.counterpart(fate.cell, release)
@@ -432,27 +401,17 @@ def compared(
     worth = alone.intersection(cells.locks).difference(untried)
     again = {name: beside for name, beside in pairs.items() if name in worth}
     batches += [run_pairs(again)] if again else []
-    return Comparison(
-        differences=tuple(
-            _with_reason(cells.difference(cell, beside), untried) for cell, beside in places
-        ),
-        batches=tuple(batches),
-        kept=len(places) - len(due),
-    )
-
-
-def _with_reason(known: CellDifference, untried: Mapping[str, str]) -> CellDifference:
-    why = untried.get(known.cell, untried.get(known.against, ""))
-    if known.difference != "unknown" or not why:
-        return known
-    return msgspec.structs.replace(known, because=why)
+    differences = []
+    for known in (cells.difference(cell, beside) for cell, beside in places):
+        why = untried.get(known.cell, untried.get(known.against, ""))
+        is_open = known.difference == "unknown" and why
+        differences.append(msgspec.structs.replace(known, because=why) if is_open else known)
+    fresh = len(places) - len(due)
+    return Comparison(differences=tuple(differences), batches=tuple(batches), kept=fresh)
 
 
 def _alone(differences: Sequence[CellDifference]) -> set[str]:
-    """The cells to run once more, in case their failure is random.
-
-    These are cells without an answer, and those that fail as no other does.
-    """
+    """These are cells without an answer, and those that fail as no other does."""
     counts = Counter(sign for known in differences for sign in _signs(known))
     return {
         known.cell

@@ -100,10 +100,8 @@ def outside(choices: Sequence[Infeasible]) -> str:
 def _quick(workspace: Workspace) -> CellsToRun:
     name, quick = workspace.name, workspace.matrix.quick
     if not quick:
-        hint = (
-            f"compat run {name} 'GLOB' runs cells by their ids; `quick = [...]` in its matrix.toml"
-            " would name some"
-        )
+        how = f"compat run {name} 'GLOB' runs cells by their ids"
+        hint = f"{how}; `quick = [...]` in its matrix.toml would name some"
         raise NothingToDo.of(f"matrix {name!r} names no quick cells", hint=hint)
     _, cells = _cells(workspace, quick)
     return CellsToRun(cells=tuple(CellToRun(cell=cell.id, reason="quick") for cell in cells))
@@ -127,9 +125,8 @@ def _named(workspace: Workspace, words: Sequence[str]) -> CellsToRun:
 
 
 def not_planned(cells: Sequence[str], matrix: str) -> str:
-    which = (
-        f"{cells[0]} is" if len(cells) == 1 else f"{len(cells):,} cells, such as {cells[0]}, are"
-    )
+    several = f"{len(cells):,} cells, such as {cells[0]}, are"
+    which = f"{cells[0]} is" if len(cells) == 1 else several
     return f"left out: {which} not in matrix {matrix!r} any more"
 
 
@@ -224,15 +221,12 @@ def _never_locked(workspace: Workspace) -> list[str]:
         return []
     glob, _ = _newest_of(feasible, workspace.matrix)
     which = count(len(feasible), "more cell is", "more cells are")
-    return [
-        f"{which} feasible and never locked: compat run {workspace.name} {glob!r} runs the newest"
-    ]
+    how = f"compat run {workspace.name} {glob!r} runs the newest"
+    return [f"{which} feasible and never locked: {how}"]
 
 
 def _newest_of(cells: Sequence[Cell], matrix: Matrix) -> tuple[str, int]:
-    newest = max(
-        (cell.on(matrix.subject) for cell in cells), key=lambda coordinate: coordinate.version
-    )
+    newest = max((cell.on(matrix.subject) for cell in cells), key=lambda place: place.version)
     matching = [cell for cell in cells if cell.on(matrix.subject) == newest]
     parts = (
         newest.text if axis.name == matrix.subject else f"{axis.short}*" for axis in matrix.axes
@@ -318,7 +312,6 @@ class RunPlan(Value, frozen=True, kw_only=True):
 
 
 def budget_of(text: str, shards: int) -> Budget:
-    """Parse a budget such as `90m` or `1h30m`, the time that each shard has."""
     seconds = seconds_of(text)
     if seconds <= OVERHEAD_SECONDS:
         least = f"more than {OVERHEAD_SECONDS / 60:.0f}m, which a shard needs besides its cells"
@@ -333,9 +326,7 @@ def seconds_of(text: str) -> int:
 
 
 def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:
-    """Return the cells to run within the budget.
-
-    These are due cells, and never-run cells with a lock, of which only the suite's core runs.
+    """These are due cells, and never-run cells with a lock, of which only the suite's core runs.
     NothingToDo where nothing is known of the matrix.
     """
     matrix, snapshot = workspace.matrix, workspace.snapshot
@@ -357,9 +348,13 @@ def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunP
     entries += [entry for entry in beyond if is_at_hand(parse_cell(entry.cell, matrix))]
     full = {entry.cell for entry in entries}
     waiting = open_work(snapshot).locked if matrix.suite.core and not only else ()
-    core = _core_in_time(
-        workspace, budget, [c for c in waiting if c.id not in full and is_at_hand(c)]
-    )
+    # As many of the cells as fit in the time of all shards, each with only the suite's core.
+    core, room = list[Due](), budget.room * budget.most
+    for cell in (c for c in waiting if c.id not in full and is_at_hand(c)):
+        room -= workspace.durations["smoke"].of(cell) or ASSUMED_CORE_SECONDS
+        if room < 0:
+            break
+        core.append(Due(cell=cell.id, reason="never-run"))
     if not (entries or core or snapshot.known):
         message = f"matrix {workspace.name!r} has no locks and no records yet, so nothing is due"
         hint = f"compat run {workspace.name} makes a beginning, or says what to type"
@@ -387,14 +382,3 @@ def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunP
         later={name: run_of.get(name) for name in due if run_of.get(name) != 1},
         is_guess=workspace.durations["full"].is_empty,
     )
-
-
-def _core_in_time(workspace: Workspace, budget: Budget, cells: Iterable[Cell]) -> list[Due]:
-    """As many of the cells as fit in the time of all shards, each with only the suite's core."""
-    chosen, room = [], budget.room * budget.most
-    for cell in cells:
-        room -= workspace.durations["smoke"].of(cell) or ASSUMED_CORE_SECONDS
-        if room < 0:
-            break
-        chosen.append(Due(cell=cell.id, reason="never-run"))
-    return chosen

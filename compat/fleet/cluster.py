@@ -126,7 +126,6 @@ def cluster_address(text: str, tls: Path | None, own: Path) -> ClusterAddress:
 
 
 def make_certificates(own: Path, now: float) -> None:
-    """Make the user's own certificates, unless they are valid for two more months."""
     if own.is_dir() and now - own.stat().st_mtime < _CERTIFICATE_SECONDS:
         return
     security = Security.temporary()
@@ -209,7 +208,6 @@ def unpacked(data: object, kind: type[T]) -> T | None:
 
 
 def resources_for(job: Job) -> dict[str, float]:
-    """Return the Dask resources that the job requires of a worker (memory and disk in MiB)."""
     return {
         "cell": 1,
         python_resource(job.lock.inputs.python): 1,
@@ -328,7 +326,6 @@ class Cluster:
             )
 
     def state(self, future: Any) -> str:
-        """Return `pending` or `finished`; for a lost future, the reason."""
         if (status := str(future.status)) in ("pending", "finished"):
             return status
         # The exception of a task is a pickle, so it is never requested.
@@ -347,7 +344,6 @@ class Cluster:
 
 @contextlib.contextmanager
 def _losses() -> Iterator[None]:
-    """Convert what Dask raises when a scheduler is gone into ClusterLost."""
     try:
         yield
     except Exception as fault:
@@ -499,8 +495,7 @@ class Remote:
         for hand in self._hands.values():
             if hand.job is not None:
                 continue
-            waiting = tuple(self._waiting)
-            fitting = (job for job in waiting if not lacking(resources_for(job), hand.offer))
+            fitting = (j for j in (*self._waiting,) if not lacking(resources_for(j), hand.offer))
             if (job := next(fitting, None)) is not None:
                 key = f"{self._topic}-{job.cell}-{next(self._starts)}"
                 order = CellOrder(
@@ -636,9 +631,8 @@ class Remote:
     def _judged(self, message: WorkerMessage, job: Job) -> Attempts:
         suite = self._suite_of(job.suite_folder)[1]
         asked = (job.matrix, job.cell, job.lock.digest, suite, job.tier, job.subject)
-        names = ("matrix", "cell", "lock_digest", "suite_digest", "tier", "subject")
-        for evidence in message.attempts:
-            if tuple(getattr(evidence, name) for name in names) != asked:
+        for e in message.attempts:
+            if (e.matrix, e.cell, e.lock_digest, e.suite_digest, e.tier, e.subject) != asked:
                 return CellFault("its worker answered about something else")
         if not message.attempts:
             return CellFault("its worker sent no evidence")
@@ -699,7 +693,6 @@ class CellHost(WorkerPlugin):
             self._worker.loop.add_callback(self._worker.close, executor_wait=False, reason=self.why)
 
     def transition(self, key: str, start: str, finish: str, **_: object) -> None:
-        """Stop the cell of a task that was cancelled."""
         if start == "executing" and finish in _DROPPED and key in self._cancels:
             self._cancels[key].set()
 
@@ -781,7 +774,6 @@ class CellHost(WorkerPlugin):
 
 
 def run_order(data: bytes) -> None:
-    """Run an order on the worker that has taken it: the task that travels through Dask."""
     order, worker = unpacked(data, CellOrder), get_worker()
     if order is None:
         return

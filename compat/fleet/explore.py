@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError
@@ -83,8 +84,6 @@ class ExploreTotals(Value, frozen=True, kw_only=True):
 
 @dataclass
 class _Begun:
-    """A probe in a thread, with the moment of its start."""
-
     probe: ExploreProbe
     since: float
     entry: Answer | None = None
@@ -187,12 +186,15 @@ class Explorer:
                     self._audit(pool)
                 elif (probe := self._next(hand, left)) is None:
                     break
-                elif hand == "lock":
-                    self._begin(pool.submit(self._steps.ask, probe.cell), probe)
                 else:
-                    tier: Tier = "smoke" if probe.kind == "smoke" else "full"
-                    self._reach.begun(probe.cell)
-                    self._begin(pool.submit(self._steps.run, probe.cell, tier), probe)
+                    future: Future[Any]
+                    if hand == "lock":
+                        future = pool.submit(self._steps.ask, probe.cell)
+                    else:
+                        tier: Tier = "smoke" if probe.kind == "smoke" else "full"
+                        self._reach.begun(probe.cell)
+                        future = pool.submit(self._steps.run, probe.cell, tier)
+                    self._pending[future] = _Begun(probe, self._clock())
 
     def _next(self, hand: str, left: float) -> ExploreProbe | None:
         if hand == "lock":
@@ -221,11 +223,6 @@ class Explorer:
         # It counts before it ends, so that no second one begins beside it.
         self._audit_seconds += self._expected(entry.cell, kind)
         self._pending[pool.submit(self._steps.audit, entry)] = begun
-
-    def _begin(
-        self, future: "Future[LockAnswer] | Future[Answer | None]", probe: ExploreProbe
-    ) -> None:
-        self._pending[future] = _Begun(probe, self._clock())  # type: ignore[index]
 
     def _settle(self, future: "Future[_Answer]") -> None:
         begun = self._pending.pop(future)
@@ -294,7 +291,7 @@ class Explorer:
         return (_FIRST_SECONDS[kind] + self._seconds[kind]) / (1 + self._probes[kind])
 
 
-class OpenWork(Value, frozen=True, kw_only=True):
+class OpenWork(NamedTuple):
     """Cells still to try, newest first: unlocked, locked, or with only a core run."""
 
     unlocked: tuple[Cell, ...]
@@ -317,21 +314,20 @@ def open_work(snapshot: Snapshot, only: Callable[[Cell], bool] = lambda cell: Tr
         if entry.evidence == "smoke":
             if not is_whole(entry.history.deciding[-1].run):
                 smoked.append(entry.cell)
-        elif entry.likely == "unknown" and not is_run and not _is_lacking(entry):
+        elif entry.likely == "unknown" and not is_run:
+            # A run that met a missing CPU instruction would meet it again.
+            newest = entry.history.unanswered
+            if newest is not None and lacks_instruction(newest.outcomes[-1]):
+                continue
             if has_lock:
                 locked.append(entry.cell)
             elif is_unasked(snapshot, entry):
                 unlocked.append(entry.cell)
-    return OpenWork(
-        unlocked=tuple(unlocked),
-        locked=tuple(locked),
-        smoked=tuple(smoked),
-        lockable=tuple(lockable),
-    )
+    every = (tuple(unlocked), tuple(locked), tuple(smoked), tuple(lockable))
+    return OpenWork(*every)
 
 
 def due_cells(snapshot: Snapshot, left: OpenWork) -> list[Cell]:
-    """Return the cells whose result is due and that are no open work, in agenda order."""
     explored = {cell.id for cell in (*left.locked, *left.smoked, *left.unlocked)}
     due = (snapshot.by_id.get(due.cell) for due in agenda(snapshot).cells)
     return [entry.cell for entry in due if entry is not None and entry.cell.id not in explored]
@@ -355,21 +351,13 @@ def is_lock_enough(entry: Answer) -> bool:
 
 
 def is_unasked(snapshot: Snapshot, entry: Answer) -> bool:
-    """Return whether to resolve an open cell.
-
-    True if never resolved, or if an earlier day's resolution failed because of a package that may
-    move.
+    """True if never resolved, or if an earlier day's resolution failed because of a package that
+    may move.
     """
     answer = snapshot.plain.get(entry.cell.id)
     if answer is not None and entry.blocked_by:
         return answer.on < snapshot.day
     return answer is None and (entry.refusal is None or bool(entry.blocked_by))
-
-
-def _is_lacking(entry: Answer) -> bool:
-    """Whether the newest run met a missing CPU instruction: another run would meet it again."""
-    newest = entry.history.unanswered
-    return newest is not None and lacks_instruction(newest.outcomes[-1])
 
 
 def _refused(snapshot: Snapshot) -> Iterable[Cell]:

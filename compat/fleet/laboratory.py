@@ -32,25 +32,17 @@ from compat.run.job import Job
 from compat.run.outcome import is_spurious
 from compat.search.api_change import ApiChange, api_change
 from compat.search.blame import BlamedPackage, SearchStopped
-from compat.value import Value
 from compat.workspace import Workspace
 
 # Seconds. The wheel was installed by an earlier run, so it mostly comes from uv's cache.
 _SECONDS = 600
 
 
-class Unpacked(Value, frozen=True, kw_only=True):
-    """The folder that holds a release's files, and its top-level modules and packages."""
-
-    folder: str
-    modules: tuple[str, ...]
-
-
 @contextmanager
 def unpacked(
     pins: Sequence[Pin], inputs: Inputs, index: IndexSettings, variables: Mapping[str, str]
-) -> Iterator[list[Unpacked]]:
-    """Yield the content of the wheels for the inputs' interpreter, valid while the context lasts.
+) -> Iterator[list[tuple[str, tuple[str, ...]]]]:
+    """Yield the folder of each wheel's content, and its top-level modules and packages.
 
     A release whose wheel is no longer available is omitted. `variables` is all that uv sees of the
     environment. Raises ToolFailed like a resolver.
@@ -71,17 +63,14 @@ def unpacked(
                 *index_arguments(index),
             ]
             if run_resolver(command, Path(name), variables, _SECONDS).returncode == 0:
-                folders.append(Unpacked(folder=str(target), modules=_modules(target)))
+                names = {
+                    path.name.partition(".")[0]
+                    for path in target.iterdir()
+                    if path.suffix in (".py", ".so") or (path.is_dir() and not path.suffix)
+                }
+                modules = tuple(sorted(name for name in names if name.isidentifier()))
+                folders.append((str(target), modules))
         yield folders
-
-
-def _modules(folder: Path) -> tuple[str, ...]:
-    names = {
-        path.name.partition(".")[0]
-        for path in folder.iterdir()
-        if path.suffix in (".py", ".so") or (path.is_dir() and not path.suffix)
-    }
-    return tuple(sorted(name for name in names if name.isidentifier()))
 
 
 # How often a lock is run again after a failure of the network or the machine.
@@ -186,22 +175,24 @@ class LockLaboratory:
         ]
 
     def run(self, lock: Lock, what: str) -> Record:
-        """Run a lock once. Raises SearchStopped where the budget is spent or no result arrived."""
+        def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
+            probe = record_of(attempts, tool=lock.tool, redacted=self._steps.redacted)
+            self._store.add(probe)
+            return probe
+
         before = len(self.results(lock))
-        cell = self._cells.get(_key(lock))
+        cell, steps = self._cells.get(_key(lock)), BatchSteps(record=record)
         for _ in range(1 + RETRIES):
             self._steps.tell(f"run {self.runs + 1}: {what}")
             if cell is None:
-                self._ran(lambda: self._run_lock(lock), what)
+                self._ran(lambda: self._steps.run_batch(steps, {_name(lock): lock}), what)
             else:
                 self._ran(lambda: self._steps.run_cell(str(cell)), what)
             records = self.results(lock)
             if len(records) > before:
                 return records[-1]
-        raise SearchStopped(
-            f"{what} got no answer: the network, the disk, the sandbox or the processor was in the"
-            " way"
-        )
+        causes = "the network, the disk, the sandbox or the processor"
+        raise SearchStopped(f"{what} got no answer: {causes} was in the way")
 
     def lock_at(self, moment: datetime.datetime) -> Lock | None:
         inputs = self._ends[1].inputs
@@ -245,17 +236,8 @@ class LockLaboratory:
         with unpacked(sides, inputs, index, variables) as releases:
             if len(releases) < len(sides):
                 return None
-            good, bad = releases
-            return api_change(good.folder, bad.folder, good.modules, text, is_older=is_older)
-
-    def _run_lock(self, lock: Lock) -> BatchResult:
-        def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
-            probe = record_of(attempts, tool=lock.tool, redacted=self._steps.redacted)
-            self._store.add(probe)
-            return probe
-
-        steps = BatchSteps(record=record)
-        return self._steps.run_batch(steps, {_name(lock): lock})
+            (good, modules), (bad, _) = releases
+            return api_change(good, bad, modules, text, is_older=is_older)
 
     def _ran(self, run: Callable[[], BatchResult], what: str) -> BatchResult:
         if self._budget is not None and self._steps.clock() >= self._budget:

@@ -99,7 +99,7 @@ class Station:
     ) -> None:
         self._bench, self._canary, self._now = bench, canary, now
         self._attempts = attempts
-        self._run_cell = run_cell or _run_cell
+        self._run_cell = run_cell or (lambda *asked: CellRun(*asked).run())
         self._passed: dict[str, Path | None] = {}
 
     def trouble(self, job: Job, cancel: threading.Event) -> str:
@@ -130,11 +130,7 @@ class Station:
         self._passed.clear()
 
     def attempted(self, job: Job, cancel: threading.Event, enter: Enter) -> Attempts:
-        """Run a cell as often as requested; once more after a transient failure that says nothing
-        about it.
-
-        An error of compat itself ends only this cell: a package may have caused it.
-        """
+        """An error of compat itself ends only this cell: a package may have caused it."""
         try:
             return self._tried(job, self._attempts, cancel, enter)
         except Exception as fault:
@@ -155,12 +151,6 @@ class Station:
         return tuple(attempts)
 
 
-def _run_cell(
-    job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event, enter: Enter
-) -> Evidence:
-    return CellRun(job, bench, started, cancel, enter).run()
-
-
 class Breaker:
     """Holds back the results of a worker's cells while the worker may be at fault."""
 
@@ -177,7 +167,6 @@ class Breaker:
 
     @property
     def why(self) -> str:
-        """Why the worker takes no more cells; empty until the breaker opens."""
         number = len(self._suspects)
         if number < BREAKER:
             return ""
@@ -288,7 +277,6 @@ class Local:
 
 
 def handed_on(job: Job, attempts: Attempts, number: int, keep: Keep, reporter: Reporter) -> bool:
-    """Store and report the result of a cell; return whether it has a stored one."""
     if isinstance(attempts, CellFault):
         reporter.faulted(number, job, str(attempts))
         return False
@@ -302,7 +290,6 @@ def handed_on(job: Job, attempts: Attempts, number: int, keep: Keep, reporter: R
 
 
 def _suspicion(attempts: Attempts) -> str:
-    """The failure of a cell that the worker may have caused; empty for none."""
     if isinstance(attempts, CellFault):
         return "a fault of compat itself"
     outcome = attempts[-1].outcome

@@ -60,9 +60,7 @@ def discover(
     return Catalogue(
         packages=tuple(packages[name] for name in names),
         required=pinned,
-        prereleases=tuple(
-            _awaited(matrix, axis, packages, source) for axis in matrix.prerelease_axes
-        ),
+        prereleases=tuple(_awaited(matrix, a, packages, source) for a in matrix.prerelease_axes),
         newer=tuple(
             newer
             for axis in matrix.packages
@@ -196,21 +194,15 @@ def _with_metadata(
     package: Package, selector: Selector, source: ReleaseSource, pool: ThreadPoolExecutor
 ) -> Package:
     chosen = package.selected(selector)
-    filled = dict(
-        zip(
-            (release.version for release in chosen),
-            pool.map(lambda release: _release_with_metadata(release, source), chosen),
-            strict=True,
-        )
-    )
+    read = pool.map(lambda release: _release_with_metadata(release, source), chosen)
+    filled = {release.version: release for release in read}
     releases = tuple(filled.get(release.version, release) for release in package.releases)
     return msgspec.structs.replace(package, releases=releases)
 
 
 def _release_with_metadata(release: Release, source: ReleaseSource) -> Release:
-    """The metadata of the first wheel by file name: all wheels of a release are assumed equal.
-
-    A wheel with another package's METADATA is set aside with the reason, and the next one counts.
+    """A wheel with another package's METADATA is set aside with the reason, and the next one
+    counts.
     """
     artifacts = list(release.artifacts)
     for number, artifact in enumerate(release.artifacts):
@@ -228,14 +220,11 @@ def _release_with_metadata(release: Release, source: ReleaseSource) -> Release:
 def catalogue_notes(catalogue: Catalogue) -> Iterator[str]:
     for package in catalogue.packages:
         if package.stale_since is not None:
-            yield (
-                f"warning: the index did not answer for {package.name}; using its page of"
-                f" {package.stale_since:%Y-%m-%d %H:%M} UTC"
-            )
-        for release in package.releases:
-            for artifact in release.artifacts:
-                if artifact.set_aside:
-                    yield f"warning: a file is set aside: {artifact.set_aside}"
+            page = f"its page of {package.stale_since:%Y-%m-%d %H:%M} UTC"
+            yield f"warning: the index did not answer for {package.name}; using {page}"
+        for artifact in (each for release in package.releases for each in release.artifacts):
+            if artifact.set_aside:
+                yield f"warning: a file is set aside: {artifact.set_aside}"
 
 
 _PINS = ("==", "===", "~=")
@@ -262,7 +251,6 @@ def is_pin(specifier: SpecifierSet) -> bool:
 def required(
     matrix: Matrix, subject: Package, source: ReleaseSource, each: Each
 ) -> tuple[Required, ...]:
-    """Return the packages that the subject's releases pin, without those of the axes."""
     axes = {str(axis.normalised_name) for axis in matrix.packages}
     pins = _pins(matrix, subject)
     names = sorted((pins.pins.keys() | pins.free) - axes)
@@ -282,9 +270,8 @@ def _pins(matrix: Matrix, subject: Package) -> Pins:
     pins: dict[str, set[SpecifierSet]] = {}
     names: set[str] = set()
     for release in subject.selected(matrix.subject_axis.select):
-        for requirement in _parsed(
-            () if release.published is None else release.published.requires_dist
-        ):
+        published = release.published
+        for requirement in _parsed(() if published is None else published.requires_dist):
             name = canonicalize_name(requirement.name)
             names.add(name)
             if is_pin(requirement.specifier):
@@ -342,9 +329,7 @@ def _with_requirements(release: Release, asked: frozenset[str], source: ReleaseS
     if published is None:
         return release
     texts = published.requires_dist
-    relevant = tuple(
-        t for t in texts if any(canonicalize_name(r.name) in asked for r in _parsed((t,)))
-    )
+    relevant = tuple(t for t in texts for r in _parsed((t,)) if canonicalize_name(r.name) in asked)
     asks = Published(requires_python=published.requires_python, requires_dist=relevant)
     return msgspec.structs.replace(release, published=asks)
 
@@ -358,15 +343,10 @@ def fitting_files(matrix: Matrix, release: Release, patches: Iterable[Version]) 
 
 
 def _is_for(wheel: Artifact, architecture: str, series: frozenset[str]) -> bool:
+    own = re.compile(f"any|(?:manylinux|linux).*{re.escape(architecture)}")
     return any(
         (tag.interpreter in series or tag.interpreter.startswith("py3") or tag.abi == "abi3")
-        and (
-            tag.platform == "any"
-            or (
-                tag.platform.startswith(("manylinux", "linux"))
-                and tag.platform.endswith(architecture)
-            )
-        )
+        and own.fullmatch(tag.platform)
         for tag in wheel.tags
     )
 
@@ -397,7 +377,6 @@ def _parsed(texts: Iterable[str]) -> Iterator[Requirement]:
 def wheels_elsewhere(
     matrix: Matrix, required: Iterable[Required], source: ReleaseSource
 ) -> tuple[Package, ...]:
-    """Return the required packages with their wheels for the matrix's other platforms."""
     patterns = {tag for name in matrix.platforms for tag in PLATFORMS[name].tags}
     series = {f"cp{patch.major}{patch.minor}" for patch in matrix.interpreters.patches}
 
@@ -411,17 +390,13 @@ def wheels_elsewhere(
     def of(entry: Required) -> Package:
         known = {r.version: {a.filename for a in r.artifacts} for r in entry.package.releases}
         releases = releases_of(source.package, entry.package.name)
-        fitting = (
-            _with_files(
-                r, (a for a in r.artifacts if a.filename not in known[r.version] and is_for(a))
-            )
-            for r in releases
-            if r.version in known
-        )
-        return Package(
-            name=entry.package.name,
-            releases=tuple(release for release in fitting if release.artifacts),
-        )
+        fitting = []
+        for release in (r for r in releases if r.version in known):
+            own = known[release.version]
+            more = [a for a in release.artifacts if a.filename not in own and is_for(a)]
+            if more:
+                fitting.append(_with_files(release, more))
+        return Package(name=entry.package.name, releases=tuple(fitting))
 
     with ThreadPoolExecutor(THREADS) as pool:
         return tuple(package for package in pool.map(of, required) if package.releases)

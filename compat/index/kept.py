@@ -44,7 +44,6 @@ class _Kept(StrictValue, frozen=True, kw_only=True):
 
 
 def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
-    """Encode what a matrix needs: the selected and the required releases."""
     packages = []
     for axis in matrix.packages:
         package = catalogue.of(axis)
@@ -67,7 +66,6 @@ def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
 
 
 def decode_catalogue(text: str, source: str) -> Catalogue:
-    """Decode the text; raise DeclarationError, naming `source`."""
     try:
         stored = msgspec.json.decode(text, type=_Kept, dec_hook=_decode)
         if stored.required is msgspec.UNSET:
@@ -100,10 +98,8 @@ def decode_packages(text: str, source: str) -> tuple[Package, ...]:
 
 
 def catalogue_with_axes(text: str, source: str, matrix: Matrix) -> Catalogue:
-    """Decode the text, and check that it has every axis of the matrix.
-
-    Raises DeclarationError as `decode_catalogue` does, and for a text that is older than one of the
-    axes.
+    """Raises DeclarationError as `decode_catalogue` does, and for a text that is older than one of
+    the axes.
     """
     catalogue = decode_catalogue(text, source)
     known = {package.name for package in catalogue.packages}

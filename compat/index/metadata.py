@@ -96,12 +96,15 @@ class Web:
         self._session.headers["User-Agent"] = "compat-matrix"
         for prefix in ("https://", "http://"):
             self._session.mount(prefix, BoundedAdapter(limits))
-        self._logins = dict(login for url in settings.urls if (login := _login(url)) is not None)
+        self._logins: dict[tuple[str, str], tuple[str, str]] = {}
+        for url in settings.urls:
+            parts = urlsplit(url)
+            if parts.username is not None:
+                login = unquote(parts.username), unquote(parts.password or "")
+                self._logins[_origin(url)] = login
         # Given with each request, because in requests the environment overrides the session.
         self._verify = settings.cert or True
-        self._proxies = (
-            {} if settings.proxy is None else {"http": settings.proxy, "https": settings.proxy}
-        )
+        self._proxies = dict.fromkeys(("http", "https"), settings.proxy) if settings.proxy else {}
 
     def get(
         self, url: str, *, headers: Mapping[str, str] | None = None, stream: bool = False
@@ -179,9 +182,7 @@ class BoundedAdapter(HTTPAdapter):
         )
         raw: BaseHTTPResponse = response.raw
         # Do not download a whole wheel sent for a range request, or the body of an error.
-        unwanted = raw.status not in (200, 206) or (
-            "Range" in request.headers and raw.status == 200
-        )
+        unwanted = raw.status != 206 and (raw.status != 200 or "Range" in request.headers)
         try:
             # It is closed with the response.
             body = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115
@@ -190,7 +191,15 @@ class BoundedAdapter(HTTPAdapter):
         finally:
             raw.close()
         body.seek(0)
-        read = self.build_response(request, _over(raw, body))
+        # Headers about its encoding do not hold for the decoded body.
+        headers = raw.headers.copy()
+        for name in ("Content-Encoding", "Transfer-Encoding", "Content-Length"):
+            headers.discard(name)
+        decoded = HTTPResponse(
+            body=body, headers=headers, status=raw.status, reason=raw.reason, version=raw.version,
+            preload_content=False,
+        )  # fmt: skip
+        read = self.build_response(request, decoded)
         read.encoding = response.encoding
         return read
 
@@ -221,36 +230,13 @@ def whole_wheel_limits(limits: ResponseLimits) -> ResponseLimits:
     )
 
 
-def _over(raw: BaseHTTPResponse, body: IO[bytes]) -> HTTPResponse:
-    # Return a response over the decoded body: headers about its encoding no longer hold.
-    headers = raw.headers.copy()
-    for name in ("Content-Encoding", "Transfer-Encoding", "Content-Length"):
-        headers.discard(name)
-    return HTTPResponse(
-        body=body,
-        headers=headers,
-        status=raw.status,
-        reason=raw.reason,
-        version=raw.version,
-        preload_content=False,
-    )
-
-
 def _origin(url: str) -> tuple[str, str]:
     parts = urlsplit(url)
     return parts.scheme, parts.netloc.rpartition("@")[2].lower()
 
 
-def _login(url: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
-    parts = urlsplit(url)
-    if parts.username is None:
-        return None
-    return _origin(url), (unquote(parts.username), unquote(parts.password or ""))
-
-
-_CHECK = (
-    "check the network, and the index address and proxy that pip is configured for; then try again"
-)
+_PIP = "the index address and proxy that pip is configured for"
+_CHECK = f"check the network, and {_PIP}; then try again"
 _ADDRESS = "check the index address"
 # The first matching kind decides: what happened, and what to do.
 _TROUBLE: tuple[tuple[type[Exception], str, str], ...] = (
@@ -304,15 +290,8 @@ LEAST = 16_384  # bytes of the first request
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", re.ASCII)
 
 NETWORK = (requests.RequestException, HTTPError)
-DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    RuntimeError,
-    ValueError,
-    LookupError,
-    struct.error,
-)
+_ARCHIVE = (zipfile.BadZipFile, zlib.error, struct.error)
+DAMAGED = (*_ARCHIVE, EOFError, RuntimeError, ValueError, LookupError)
 
 
 class SavedMetadata(Value, frozen=True):
@@ -346,9 +325,7 @@ class MetadataReader:
         self._has_files: bool | None = None
 
     def published(self, artifact: Artifact) -> Published | None:
-        """Return the wheel's requirements; None for an sdist, whose metadata may change in a build.
-
-        Raises UnsoundFile when it belongs to another wheel, IndexUnreachable when it is not
+        """Raises UnsoundFile when it belongs to another wheel, IndexUnreachable when it is not
         available.
         """
         if not artifact.is_wheel:
@@ -367,9 +344,8 @@ class MetadataReader:
         return saved.published
 
     def contents(self, artifact: Artifact) -> dict[str, str]:
-        """Return the sha256 of each file of a wheel by its path, as in its RECORD.
-
-        It is read by range requests; empty where the index does not support them, and for an sdist.
+        """It is read by range requests; empty where the index does not support them, and for an
+        sdist.
         """
         if not artifact.is_wheel:
             return {}
@@ -378,7 +354,11 @@ class MetadataReader:
                 members = [info for info in wheel.infolist() if _is_info(info.filename, "RECORD")]
                 if len(members) != 1 or members[0].file_size > self._limits.max_metadata_bytes:
                     return {}
-                return _recorded(wheel.read(members[0]))
+                # CSV: path, algorithm and digest, size (PEP 376).
+                text = wheel.read(members[0]).decode("utf-8", errors="replace")
+            rows = [row for row in csv.reader(text.splitlines()) if len(row) > 1]
+            known = ((row[0], row[1].partition("sha256=")) for row in rows)
+            return {path: digest for path, (_, mark, digest) in known if mark}
         except (*NETWORK, OSError) as error:
             raise unreachable(error, f"the list of files of {artifact.filename}") from error
         except DAMAGED:
@@ -498,25 +478,23 @@ class RangedFile(io.RawIOBase):
 
 @contextlib.contextmanager
 def whole_wheel(web: Web, artifact: Artifact) -> Iterator[IO[bytes]]:
-    """Yield a downloaded wheel as a temporary file.
-
-    Raises IndexUnreachable when it does not match the index's hash, and what `web` raises.
-    """
+    """Raises IndexUnreachable when it does not match the index's hash, and what `web` raises."""
     response = web.get(artifact.url, stream=True)
     with tempfile.TemporaryFile() as file:
         shutil.copyfileobj(response.raw, file)
-        if artifact.sha256 is not None and _sha256(file) != artifact.sha256:
+        digest = hashlib.sha256()
+        file.seek(0)
+        while chunk := file.read(1024 * 1024):
+            digest.update(chunk)
+        if artifact.sha256 not in (None, digest.hexdigest()):
             # A failed transfer has the same effect, so this says nothing about the file.
             reason = "its hash is not the one that the index states"
-            trouble = IndexUnreachable.of(
-                f"{artifact.filename}: {reason}", hint="do not trust this file"
-            )
-            raise trouble from NotMetadata(reason)
+            message, hint = f"{artifact.filename}: {reason}", "do not trust this file"
+            raise IndexUnreachable.of(message, hint=hint) from NotMetadata(reason)
         yield file
 
 
 def published_in(wheel: Path) -> Published:
-    """Return what a local wheel requires; raise UnsoundFile when its METADATA is another's."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             text = _metadata_member(archive, wheel.name, ResponseLimits())
@@ -546,25 +524,12 @@ def _is_info(member: str, wanted: str) -> bool:
     return folder.endswith(".dist-info") and name == wanted
 
 
-def _recorded(text: bytes) -> dict[str, str]:
-    """The digests of a RECORD, which is CSV: path, algorithm and digest, size (PEP 376)."""
-    rows = csv.reader(text.decode("utf-8", errors="replace").splitlines())
-    return {
-        row[0]: row[1].removeprefix("sha256=")
-        for row in rows
-        if len(row) > 1 and row[1].startswith("sha256=")
-    }
-
-
 def _parsed(text: bytes, filename: str) -> SavedMetadata:
     # Return the requirements in METADATA as written; raise for another wheel's METADATA.
     raw, _ = parse_email(text)
     try:
-        name, version, *_ = parse_wheel_filename(filename)
-        same = (
-            canonicalize_name(raw.get("name", "")) == name
-            and Version(raw.get("version", "")) == version
-        )
+        own = canonicalize_name(raw.get("name", "")), Version(raw.get("version", ""))
+        same = own == parse_wheel_filename(filename)[:2]
     except (InvalidWheelFilename, InvalidVersion):
         same = False
     if not same:
@@ -576,14 +541,6 @@ def _parsed(text: bytes, filename: str) -> SavedMetadata:
     )
 
 
-def _sha256(file: IO[bytes]) -> str:
-    digest = hashlib.sha256()
-    file.seek(0)
-    while chunk := file.read(1024 * 1024):
-        digest.update(chunk)
-    return digest.hexdigest()
-
-
 _MOST_MODULES = 20_000
 _MOST_BYTES = 200_000_000  # of sources in one wheel; the largest seen has 60 MB
 
@@ -591,18 +548,20 @@ _MOST_BYTES = 200_000_000  # of sources in one wheel; the largest seen has 60 MB
 class SourceReader:
     """Reads sources of wheels from an index."""
 
-    def __init__(self, settings: IndexSettings, limits: ResponseLimits | None = None) -> None:
-        self._web = Web(settings, whole_wheel_limits(limits or ResponseLimits()))
+    def __init__(self, settings: IndexSettings) -> None:
+        self._web = Web(settings, whole_wheel_limits(ResponseLimits()))
 
     def sources(self, artifact: Artifact) -> dict[str, bytes]:
-        """Return the modules of a wheel by their path below site-packages, without stubs and data.
-
-        The wheel is downloaded whole. Raises UnsoundFile for an unreadable wheel, IndexUnreachable
-        when it is not available.
+        """The wheel is downloaded whole. Raises UnsoundFile for an unreadable wheel,
+        IndexUnreachable when it is not available.
         """
         try:
             with whole_wheel(self._web, artifact) as file, zipfile.ZipFile(file) as wheel:
-                return dict(_modules(wheel))
+                members = [info for info in wheel.infolist() if _is_module(info.filename)]
+                size = sum(info.file_size for info in members)
+                if len(members) > _MOST_MODULES or size > _MOST_BYTES:
+                    raise NotMetadata(f"it has {len(members)} modules, more than are read")
+                return {info.filename: wheel.read(info) for info in members}
         except DAMAGED as fault:
             raise _unsound(artifact.filename, fault) from fault
         except (*NETWORK, OSError) as fault:
@@ -625,14 +584,6 @@ def wheel_to_read(release: Release) -> Artifact | None:
         return "any" not in platforms, not is_linux, artifact.filename
 
     return min(usable_wheels(release), key=rank, default=None)
-
-
-def _modules(wheel: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
-    members = [info for info in wheel.infolist() if _is_module(info.filename)]
-    if len(members) > _MOST_MODULES or sum(info.file_size for info in members) > _MOST_BYTES:
-        raise NotMetadata(f"it has {len(members)} modules, more than are read")
-    for info in members:
-        yield info.filename, wheel.read(info)
 
 
 def _is_module(path: str) -> bool:

@@ -82,8 +82,6 @@ class _Project(Value, frozen=True):
 
 
 class _Links(HTMLParser):
-    """The links of an HTML page, each with its attributes and its text."""
-
     def __init__(self, url: str) -> None:
         super().__init__()
         self.base, self.version = url, "1.0"
@@ -119,14 +117,12 @@ def page_of(response: requests.Response) -> IndexPage:
 
 
 def listed(page: IndexPage) -> list[ListedFile]:
-    """Return the files that a page lists; raise ValueError for a page of no index."""
     kind = page.content_type.partition(";")[0].strip().lower()
     if kind == "application/vnd.pypi.simple.v1+json":
         project = msgspec.json.decode(page.content, type=_Project)
         _check_version(project.meta.api_version)
-        return [
-            msgspec.structs.replace(file, url=urljoin(page.url, file.url)) for file in project.files
-        ]
+        replace = msgspec.structs.replace
+        return [replace(file, url=urljoin(page.url, file.url)) for file in project.files]
     if kind not in ("application/vnd.pypi.simple.v1+html", "text/html"):
         raise ValueError("neither of the two forms of a page")
     links = _Links(page.url)
@@ -199,15 +195,8 @@ class KeptPages:
 
 
 # What requests and the parsers of JSON and HTML raise for a page.
-UNREADABLE = (
-    requests.RequestException,
-    HTTPError,
-    OSError,
-    ValueError,
-    RecursionError,
-    AssertionError,
-    LookupError,
-)
+_PARSING = (ValueError, RecursionError, AssertionError, LookupError)
+UNREADABLE = (requests.RequestException, HTTPError, OSError, *_PARSING)
 
 _FILENAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,254}", re.ASCII)
 _LONGEST_REASON = 200
@@ -251,15 +240,12 @@ class PyPISource:
         would pass for the right answer.
         """
         name = canonicalize_name(name)
-        pages = (
-            answer for index in self._urls if (answer := self._answer(index, name)) is not None
-        )
+        each = (self._answer(index, name) for index in self._urls)
+        pages = (answer for answer in each if answer is not None)
         answers = list(pages if self._merged else islice(pages, 1))
         if not answers:
-            raise NoPage.of(
-                f"the package index has no page for {name!r}",
-                hint="check the name and the index address",
-            )
+            message = f"the package index has no page for {name!r}"
+            raise NoPage.of(message, hint="check the name and the index address")
         return package_of(name, answers)
 
     def elsewhere(self, index_url: str) -> "PyPISource":
@@ -278,7 +264,6 @@ class PyPISource:
         return self._metadata.published(artifact)
 
     def contents(self, artifact: Artifact) -> dict[str, str]:
-        """Return the sha256 of each file of a wheel, if the index supports range requests."""
         return self._metadata.contents(artifact)
 
     def close(self) -> None:
@@ -311,12 +296,8 @@ class PyPISource:
 
 
 def files_of(page: IndexPage, name: str) -> Files:
-    """Return the usable wheels and sdists of a page; raise ValueError where there are none.
-
-    A captive portal's page must not pass for an empty project.
-    """
-    artifacts = (_artifact(file, name) for file in listed(page))
-    usable = tuple(artifact for artifact in artifacts if artifact is not None)
+    """A captive portal's page must not pass for an empty project."""
+    usable = tuple(filter(None, (_artifact(file, name) for file in listed(page))))
     if not usable:
         raise ValueError("no usable file on the page")
     return Files(files=usable)
@@ -334,10 +315,7 @@ def package_of(name: str, answers: Iterable[Files]) -> Package:
     for filename in sorted(by_name):
         version, artifact = by_name[filename]
         by_version.setdefault(version, []).append(artifact)
-    releases = (
-        Release(version=version, artifacts=tuple(by_version[version]))
-        for version in sorted(by_version)
-    )
+    releases = (Release(version=v, artifacts=tuple(by_version[v])) for v in sorted(by_version))
     return Package(name=name, releases=tuple(releases), stale_since=min(stale, default=None))
 
 

@@ -4,7 +4,8 @@ Their names in JSON are those of a stored catalogue, see `kept.py`.
 """
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from packaging.specifiers import SpecifierSet
@@ -109,7 +110,6 @@ class Package(_Kept, frozen=True):
         return earliest_upload(self.releases)
 
     def selected(self, selector: Selector) -> tuple[Release, ...]:
-        """Return the releases that the selector selects, oldest first, yanked ones included."""
         return tuple(release for release in self.releases if selector.keeps(release.version))
 
     def coordinates(self, selector: Selector) -> tuple[Version, ...]:
@@ -120,7 +120,6 @@ class Package(_Kept, frozen=True):
         return tuple(sorted({*own, *map(selector.series, versions)}))
 
     def members(self, coordinate: Version, selector: Selector) -> tuple[Release, ...]:
-        """Return the selected releases under the coordinate, oldest first; maybe none."""
         return tuple(
             release
             for release in self.releases
@@ -169,28 +168,19 @@ class Catalogue(Value, frozen=True):
     lowest: tuple[Package, ...] = ()
 
     def package(self, name: str) -> Package:
-        """Return the package of that normalised name; KeyError when it is not in the catalogue."""
         for package in self.packages:
             if package.name == name:
                 return package
         raise KeyError(name)
 
     def prerelease(self, axis: PackageAxis) -> Release | None:
-        return next(
-            (
-                release
-                for package in self.prereleases
-                if package.name == axis.normalised_name
-                for release in package.releases
-            ),
-            None,
-        )
+        own = (package for package in self.prereleases if package.name == axis.normalised_name)
+        return next((release for package in own for release in package.releases), None)
 
     def newer_than(self, axis: PackageAxis) -> tuple[Release, ...]:
         """Return the releases after those that an axis selects, that a higher bound admits."""
-        return next(
-            (package.releases for package in self.newer if package.name == axis.normalised_name), ()
-        )
+        own = (package.releases for package in self.newer if package.name == axis.normalised_name)
+        return next(own, ())
 
     def of(self, axis: PackageAxis) -> Package:
         return self.package(axis.normalised_name)
@@ -203,26 +193,16 @@ class Catalogue(Value, frozen=True):
 
 
 def usable_wheels(release: Release) -> tuple[Artifact, ...]:
-    return tuple(
-        artifact
-        for artifact in release.artifacts
-        if artifact.is_wheel and not artifact.yanked and not artifact.set_aside
-    )
+    wheels = (artifact for artifact in release.artifacts if artifact.is_wheel)
+    return tuple(wheel for wheel in wheels if not (wheel.yanked or wheel.set_aside))
 
 
 def lowest_python(release: Release) -> Version | None:
     """Return the lowest series that the wheels' tags admit (PEP 425); None where any will do."""
-    series = [lowest for artifact in usable_wheels(release) for lowest in _series_of(artifact)]
-    if not series or min(series) <= Version("3.0"):
-        return None
-    return min(series)
-
-
-def _series_of(artifact: Artifact) -> Iterator[Version]:
-    for tag in artifact.tags:
-        number = tag.interpreter[2:]
-        if tag.interpreter[:2] in ("cp", "py") and number.isdigit() and number[0] == "3":
-            yield Version(f"3.{number[1:] or 0}")
+    names = {tag.interpreter for wheel in usable_wheels(release) for tag in wheel.tags}
+    known = (re.fullmatch("(?:cp|py)3([0-9]*)", name) for name in names)
+    minors = [int(match[1] or 0) for match in known if match]
+    return Version(f"3.{min(minors)}") if any(minors) and min(minors) else None
 
 
 class ReleaseSource(Protocol):

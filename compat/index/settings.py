@@ -76,8 +76,14 @@ def settings(
     listed = read_listing(_pip_config_list())
     index_urls = [index_url] if index_url is not None else listed.get("index-url", "").split()[:1]
     extras = _extras(extra_index_urls, listed)
+    public = next(filter(is_remote, index_urls), None)
+    if public is None:
+        # pip is installed with pip-tools; loading it takes longer than most answers.
+        from pip._internal.models.index import PyPI
+
+        public = PyPI.simple_url
     return IndexSettings(
-        index_url=next(filter(is_remote, index_urls), None) or _public_index(),
+        index_url=public,
         extra_index_urls=tuple(url for url in extras if is_remote(url)),
         cert=cert or listed.get("cert") or None,
         proxy=proxy or listed.get("proxy") or None,
@@ -125,13 +131,6 @@ def is_remote(url: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname)
-
-
-def _public_index() -> str:
-    # pip is installed with pip-tools; loading it takes longer than most answers.
-    from pip._internal.models.index import PyPI
-
-    return PyPI.simple_url
 
 
 def _pip_config_list() -> str:

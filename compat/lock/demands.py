@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import cache
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from compat.declare.matrix import ANY, NOTHING, Matrix, Relaxation
@@ -21,7 +20,6 @@ from compat.lock.recipe import asked_lines, pinned
 from compat.lock.sources import fits_cell
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
-from compat.value import Value
 
 Facts = frozenset[str]
 # The prefix of a rule on a package throughout the tree. No requirement begins so.
@@ -46,11 +44,9 @@ class Demands:
         self._memo: dict[tuple[object, ...], Facts] = {}
 
     def of(self, cell: Cell) -> tuple[Facts, ...]:
-        """Return the facts of the cell under each of the subject's releases that it can have.
-
-        A cell cannot be locked when none of these can. Empty where no release can be installed. In
-        a relaxed cell every package may move that is neither the subject nor on an axis. For such a
-        package the fact is that it is required, and that no rule names it.
+        """A cell cannot be locked when none of these can. Empty where no release can be installed.
+        In a relaxed cell every package may move that is neither the subject nor on an axis. For
+        such a package the fact is that it is required, and that no rule names it.
         """
         pins: dict[str, str] = {
             axis.normalised_name: pinned(axis, cell)
@@ -71,10 +67,7 @@ class Demands:
         return tuple(sets)
 
     def inputs(self, cell: Cell, held: Facts) -> Inputs:
-        """Return the inputs that test whether these facts alone can be locked, on the cell's
-        Python.
-
-        Every release is visible, whatever its date. Without a fact the loosest case holds: a
+        """Every release is visible, whatever its date. Without a fact the loosest case holds: a
         package that some rule replaces is excluded from the tree.
         """
         spoken = [_after(fact) for fact in sorted(held) if not is_requirement(fact)]
@@ -104,7 +97,6 @@ class Demands:
 
 
 def replaceable(matrix: Matrix) -> tuple[str, ...]:
-    """Return the packages that some rule replaces throughout the tree, normalised and sorted."""
     rules = (relaxation for rule in matrix.rules for relaxation in rule.relaxations)
     return tuple(sorted({canonicalize_name(r.package) for r in rules if r.everywhere}))
 
@@ -148,59 +140,46 @@ class KnownLocks:
     def __init__(self, package_of: Callable[[str], Package]) -> None:
         self._package_of = package_of
         self._guard = threading.Lock()
-        self._locks: dict[tuple[object, ...], list[_KnownLock]] = defaultdict(list)
+        self._locks: dict[tuple[object, ...], list[Lock]] = defaultdict(list)
         self._dates: dict[tuple[object, ...], datetime.datetime | None] = {}
 
     def add(self, lock: Lock) -> None:
         """Add a lock, unless it has a pre-release: whether other inputs allow that is unknown."""
-        if any(pin.version.is_prerelease for pin in lock.pins):
-            return
-        with self._guard:
-            self._locks[_world(lock.inputs)].append(_known(lock))
+        if not any(pin.version.is_prerelease for pin in lock.pins):
+            with self._guard:
+                self._locks[_world(lock.inputs)].append(lock)
 
     def number(self, inputs: Inputs) -> int:
         with self._guard:
             return len(self._locks.get(_world(inputs), ()))
 
     def answering(self, inputs: Inputs, after: int = 0) -> Lock | None:
-        """Return the newest lock after the first `after` whose pins satisfy these inputs, or None.
-
-        A resolver may choose other pins. Raises IndexUnreachable.
-        """
+        """A resolver may choose other pins. Raises IndexUnreachable."""
         with self._guard:
             known = self._locks.get(_world(inputs), [])[after:]
-        meeting = (entry.lock for entry in reversed(known) if self._meets(entry, inputs))
-        return next(meeting, None)
+        return next((lock for lock in reversed(known) if self._meets(lock, inputs)), None)
 
-    def _meets(self, entry: "_KnownLock", inputs: Inputs) -> bool:
-        replaced = _by_name(inputs.overrides)
-        if not entry.replaced & entry.pins.keys() <= replaced.keys():
+    def _meets(self, lock: Lock, inputs: Inputs) -> bool:
+        own, injected = lock.inputs, lock.inputs.injected_pin
+        # The subject's own pin was not resolved.
+        pins = {pin.name: pin for pin in lock.pins if injected is None or pin.name != injected.name}
+        replaced = dict(map(_named, inputs.overrides))
+        if not dict(map(_named, own.overrides)).keys() & pins.keys() <= replaced.keys():
             return False
-        for name, demand in replaced.items():
-            if name in entry.pins and not _admits(demand, entry.pins[name]):
+        if not all(_admits(r, pins[name]) for name, r in replaced.items() if name in pins):
+            return False
+        # A requirement that both share word for word holds, unless it is replaced.
+        for name, asked in map(_named, {*inputs.requirements}.difference(own.requirements)):
+            extras = {e for n, r in map(_named, own.requirements) if n == name for e in r.extras}
+            if name not in pins or not (asked.extras <= extras and _is_simple(asked)):
                 return False
-        for text in inputs.requirements:
-            # A requirement that both share word for word holds, unless it is replaced.
-            if text in entry.requirements:
-                continue
-            demand = _demand(text)
-            pin = entry.pins.get(demand.name)
-            if pin is None or not demand.extras <= entry.extras(demand.name):
-                return False
-            if not demand.is_simple:
-                return False
-            if demand.name not in replaced and not _admits(demand, pin):
+            if name not in replaced and not _admits(asked, pins[name]):
                 return False
         # The suite's own packages have no date.
-        only = entry.lock.suite_only or ()
-        return all(
-            self._is_seen(pin, inputs, entry.lock)
-            for pin in entry.pins.values()
-            if pin.name not in only
-        )
+        only = lock.suite_only or ()
+        return all(self._is_seen(p, inputs, lock) for n, p in pins.items() if n not in only)
 
     def _is_seen(self, pin: Pin, inputs: Inputs, lock: Lock) -> bool:
-        """Whether the date of the inputs shows a file of the pin that the cell can install."""
         until = inputs.cutoff(pin.name)
         if until is None:
             return True
@@ -220,56 +199,19 @@ class KnownLocks:
         return first is not None and first < until
 
 
-class _Demand(Value, frozen=True, kw_only=True):
-    """A parsed requirement; `is_simple` unless it names a file or has a marker."""
-
-    name: str
-    specifier: SpecifierSet
-    extras: frozenset[str]
-    is_simple: bool
-
-
-class _KnownLock(Value, frozen=True, kw_only=True):
-    """A lock with its precomputed requirements. The subject's own pin was not resolved."""
-
-    lock: Lock
-    pins: dict[str, Pin]
-    requirements: frozenset[str]
-    replaced: frozenset[str]
-
-    def extras(self, name: str) -> frozenset[str]:
-        asked = (_demand(text) for text in self.requirements)
-        return frozenset(extra for d in asked if d.name == name for extra in d.extras)
-
-
-def _known(lock: Lock) -> _KnownLock:
-    injected = lock.inputs.injected_pin
-    return _KnownLock(
-        lock=lock,
-        pins={pin.name: pin for pin in lock.pins if injected is None or pin.name != injected.name},
-        requirements=frozenset(lock.inputs.requirements),
-        replaced=frozenset(_by_name(lock.inputs.overrides)),
-    )
-
-
 def _world(inputs: Inputs) -> tuple[object, ...]:
     return inputs.python, inputs.platform, inputs.excludes, inputs.no_prereleases
 
 
-def _by_name(overrides: tuple[str, ...]) -> dict[str, _Demand]:
-    return {demand.name: demand for demand in map(_demand, overrides)}
-
-
 @cache
-def _demand(text: str) -> _Demand:
+def _named(text: str) -> tuple[str, Requirement]:
     requirement = Requirement(text)
-    return _Demand(
-        name=canonicalize_name(requirement.name),
-        specifier=requirement.specifier,
-        extras=frozenset(requirement.extras),
-        is_simple=requirement.url is None and requirement.marker is None,
-    )
+    return canonicalize_name(requirement.name), requirement
 
 
-def _admits(demand: _Demand, pin: Pin) -> bool:
-    return demand.is_simple and demand.specifier.contains(pin.version)
+def _is_simple(asked: Requirement) -> bool:
+    return asked.url is None and asked.marker is None
+
+
+def _admits(asked: Requirement, pin: Pin) -> bool:
+    return _is_simple(asked) and asked.specifier.contains(pin.version)

@@ -53,7 +53,6 @@ def locked_in_layers(lock: Callable[[Inputs], Lock | Refusal], inputs: Inputs) -
 
 
 def _of_suite(inputs: Inputs, refusal: Refusal) -> Refusal:
-    """The resolution failure, naming the suite's requirements that the resolver mentions."""
     if refusal.cause in ("build", "build-tool", "unsupported"):
         return refusal
     words = {*refusal.named, *re.findall(r"[\w.-]+", canonicalize_name(refusal.because))}
@@ -96,10 +95,7 @@ def suite_only_of(
 def asked_in(
     inputs: Inputs, roots: Iterable[str], requires: Callable[[str], Iterable[str]]
 ) -> set[tuple[str, SpecifierSet]]:
-    """Return each package that these roots or their dependencies require, with its bound.
-
-    By normalised name, with the inputs' overrides and excludes applied.
-    """
+    """By normalised name, with the inputs' overrides and excludes applied."""
     markers = marker_values(inputs.python, inputs.platform)
     replaced = {canonicalize_name(r.name): r for r in filter(None, map(parsed, inputs.overrides))}
     extras: dict[str, set[str]] = {}
@@ -154,7 +150,6 @@ def handed_lock(
 
 
 def _unasked(lock: Lock, cell: Cell, facts: Feasibility) -> str:
-    """Why these are not the inputs of the cell's recipe; empty when they are."""
     inputs, asked = lock.inputs, inputs_of(facts, cell)
     if cell.recipe != "relaxed":
         return "" if inputs == asked else "asks for something else than the cell does"
@@ -184,19 +179,24 @@ def _unasked(lock: Lock, cell: Cell, facts: Feasibility) -> str:
 
 
 class _Pins:
-    """The pins of a lock, with the index's files and metadata of each."""
-
     def __init__(self, lock: Lock, sources: Sequence[ReleaseSource]) -> None:
         self._lock, self._sources = lock, sources
         self._pins = {pin.name: pin for pin in lock.pins}
         injected = lock.inputs.injected_pin
         # Its own requirements are among the inputs.
         self._injected = "" if injected is None else injected.name
-        self._files = cache(self._listed)
+        self._files = cache(
+            lambda pin: [
+                file
+                for source in sources
+                for release in releases_of(source.package, pin.name)
+                for file in release.artifacts
+                if release.version == pin.version
+            ]
+        )
 
     @property
     def unfit(self) -> str:
-        """Why these pins do not satisfy the lock's inputs; empty when they do."""
         if len(self._pins) < len(self._lock.pins):
             return "pins a package twice"
         injected = self._lock.inputs.injected_pin
@@ -207,7 +207,6 @@ class _Pins:
         )
 
     def _unlisted(self, pin: Pin) -> str:
-        """Why no index confirms the pin; empty when it lists all hashes, one for the cell."""
         inputs, files = self._lock.inputs, self._files(pin)
         if not (pin.hashes and {*pin.hashes} <= {file.sha256 for file in files}):
             return f"pins {pin.name} {pin.version} to files that the index does not list"
@@ -230,15 +229,6 @@ class _Pins:
         series = Version(minor_series(inputs.python))
         is_admitted = pin.name == self._injected or admits(file.requires_python, inputs.python)
         return is_admitted and not accepted_tags(series, inputs.platform).isdisjoint(file.tags)
-
-    def _listed(self, pin: Pin) -> list[Artifact]:
-        return [
-            file
-            for source in self._sources
-            for release in releases_of(source.package, pin.name)
-            for file in release.artifacts
-            if release.version == pin.version
-        ]
 
     def _requires(self, name: str) -> tuple[str, ...]:
         pin = self._pins.get(name)

@@ -84,7 +84,6 @@ def exchanges_between(
 
 
 def exchanged(base: Lock, other: Lock, packages: Iterable[str], name: str) -> Lock:
-    """Return the lock `base` with these packages as in `other`, under another cell's name."""
     pins = {pin.name: pin for pin in other.pins}
     lock = repinned(base, {package: pins.get(package) for package in set(packages)}, name)
     injected = base.inputs.injected_pin or other.inputs.injected_pin
@@ -138,8 +137,6 @@ def tree_of(lock: Lock, roots: Iterable[str], asks: Asks) -> frozenset[str]:
 
 
 def published_asks(source: ReleaseSource, platform: str) -> Asks:
-    """Return a reader of a release's requirements; they are unknown without a wheel."""
-
     @cache
     def asks(name: str, version: Version, python: Version) -> tuple[Asked, ...]:
         releases = releases_of(source.package, name)
@@ -153,7 +150,6 @@ def published_asks(source: ReleaseSource, platform: str) -> Asks:
 
 
 def usable_wheel(release: Release, python: Version, platform: str) -> Artifact | None:
-    """Return a wheel of the release that the interpreter can install; None when it has none."""
     tags = accepted_tags(Version(minor_series(python)), platform)
     return next(
         (
@@ -168,10 +164,7 @@ def usable_wheel(release: Release, python: Version, platform: str) -> Artifact |
 
 
 def refused_by_metadata(lock: Lock, ends: Sequence[Lock], asks: Asks) -> str:
-    """Return what the metadata in a mixed lock forbids, where the ends differ.
-
-    Requirements that an end itself violates are allowed, as a matrix may have overruled them.
-    """
+    """Requirements that an end itself violates are allowed, as a matrix may have overruled them."""
     versions, others = _versions(lock), [_versions(end) for end in ends]
     differing = {name for end in others for name in end} | versions.keys()
     differing = {n for n in differing if len({end.get(n) for end in others}) > 1}
@@ -300,10 +293,7 @@ def shown_release(pin: Pin, published: Published) -> SourceRelease:
 def exchanged_subject(
     lock: Lock, before: Feasibility, facts: Feasibility, cell: Cell, pin: Pin
 ) -> Lock | None:
-    """Return a release's lock with the checkout as its subject.
-
-    None where both do not require the same packages and extras, or a pin does not fit.
-    """
+    """None where both do not require the same packages and extras, or a pin does not fit."""
     python = cell.on(facts.matrix.interpreters.name).version
     pins = {known.name: known.version for known in lock.pins}
     release = pins.get(pin.name)

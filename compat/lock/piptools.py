@@ -17,7 +17,7 @@ from uv import find_uv_bin
 
 from compat.declare.parsing import minor_series
 from compat.errors import IndexUnreachable, NoPage, ToolFailed
-from compat.index.release import Artifact, Package, ReleaseSource, releases_of
+from compat.index.release import ReleaseSource, releases_of
 from compat.index.settings import IndexSettings
 from compat.lock.layers import locked_in_layers
 from compat.lock.lock_text import parse_exact
@@ -76,28 +76,21 @@ class IndexView(Loopback):
         except IndexUnreachable as fault:
             self.unreachable = self.unreachable or fault
             return HTTPStatus.SERVICE_UNAVAILABLE, ""
-        return HTTPStatus.OK, self._shown(known)
-
-    def _shown(self, package: Package) -> str:
-        until = self._until(package.name)
-        lines = []
-        for release in package.releases:
-            for artifact in release.artifacts:
-                if artifact.is_seen(until):
-                    lines.append(_anchor(artifact))
-                else:
-                    self.hidden.add(package.name)
-        return "<!DOCTYPE html>\n<html><body>\n" + "\n".join(lines) + "\n</body></html>\n"
-
-
-def _anchor(artifact: Artifact) -> str:
-    address = f"{artifact.url}#sha256={artifact.sha256}" if artifact.sha256 else artifact.url
-    attributes = [f'href="{html.escape(address)}"']
-    if artifact.requires_python is not None:
-        attributes.append(f'data-requires-python="{html.escape(str(artifact.requires_python))}"')
-    if artifact.yanked:
-        attributes.append('data-yanked=""')
-    return f"<a {' '.join(attributes)}>{html.escape(artifact.filename)}</a>"
+        until, lines = self._until(known.name), []
+        for artifact in (each for release in known.releases for each in release.artifacts):
+            if not artifact.is_seen(until):
+                self.hidden.add(known.name)
+                continue
+            digest = f"#sha256={artifact.sha256}" if artifact.sha256 else ""
+            attributes = {"href": f"{artifact.url}{digest}"}
+            if artifact.requires_python is not None:
+                attributes["data-requires-python"] = str(artifact.requires_python)
+            if artifact.yanked:
+                attributes["data-yanked"] = ""
+            listed = " ".join(f'{key}="{html.escape(text)}"' for key, text in attributes.items())
+            lines.append(f"<a {listed}>{html.escape(artifact.filename)}</a>")
+        page = "\n".join(lines)
+        return HTTPStatus.OK, f"<!DOCTYPE html>\n<html><body>\n{page}\n</body></html>\n"
 
 
 # pip-compile downloads whole wheels where the index has no metadata files, which takes minutes for
@@ -188,11 +181,8 @@ class PipToolsLocker:
         if view.unreachable is not None:
             raise view.unreachable
         if done.returncode == 0:
-            exact = (
-                parse_exact(line)
-                for line in done.stdout.splitlines()
-                if line.strip() and not line.startswith(("#", "-"))
-            )
+            lines = (line for line in done.stdout.splitlines() if line.strip())
+            exact = (parse_exact(line) for line in lines if not line.startswith(("#", "-")))
             return tuple(self._pin(inputs, name, version) for name, version in exact)
         refusal = refusal_of_pip(done.stderr)
         if refusal is None:
@@ -201,10 +191,7 @@ class PipToolsLocker:
         return self._completed(inputs, refusal, view.hidden)
 
     def _completed(self, inputs: Inputs, refusal: Refusal, hidden: set[str]) -> Refusal:
-        """The resolution failure with packages hidden by dates.
-
-        Where pip says missing but a source distribution exists, it is source-only.
-        """
+        """Where pip says missing but a source distribution exists, it is source-only."""
         try:
             missing = Requirement(refusal.subject)
         except ValueError:

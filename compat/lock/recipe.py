@@ -17,7 +17,7 @@ from packaging.version import Version
 from compat.declare.matrix import ANY, NOTHING, PackageAxis, Relaxation
 from compat.errors import NoPage
 from compat.index.discover import lowest_of
-from compat.index.release import Package, Release
+from compat.index.release import Package, Release, releases_of
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Locker, Pin, Refusal
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
@@ -44,7 +44,6 @@ class LockedFloor(Value, frozen=True, kw_only=True):
 
 
 def declared(asked: Asked) -> str:
-    """Return a requirement as written, without its marker."""
     return f"{_with_extras(asked.name, asked.extras)}{asked.specifier}"
 
 
@@ -53,26 +52,18 @@ def _with_extras(name: str, extras: Iterable[str]) -> str:
 
 
 def has_floor(asked: Asked) -> bool:
-    """Return whether a requirement declares a lowest version."""
     return not asked.url and lowest_of(asked.specifier) is not None
-
-
-def floor_lines(asked: Iterable[Asked]) -> tuple[str, ...]:
-    """Return the requirements that declare a lowest version, sorted."""
-    return tuple(sorted({declared(r) for r in asked if has_floor(r)}))
 
 
 def locked_floors(lock: Lock) -> tuple[LockedFloor, ...]:
     pins = lock.versions
-    floors = []
-    for text in lock.inputs.floors:
-        requirement = Requirement(text)
-        lowest, name = lowest_of(requirement.specifier), canonicalize_name(requirement.name)
-        if lowest is not None:
-            floors.append(
-                LockedFloor(package=name, declared=text, lowest=lowest, installed=pins.get(name))
-            )
-    return tuple(floors)
+    asked = ((text, Requirement(text)) for text in lock.inputs.floors)
+    known = ((text, canonicalize_name(r.name), lowest_of(r.specifier)) for text, r in asked)
+    return tuple(
+        LockedFloor(package=name, declared=text, lowest=lowest, installed=pins.get(name))
+        for text, name, lowest in known
+        if lowest is not None
+    )
 
 
 PackageOf = Callable[[str], Package]
@@ -223,10 +214,7 @@ class _Relaxing:
         return lock_cell(self._locker, inputs, self._package_of, self._facts.matrix.margin_days)
 
     def _avoid(self, versions: FailedImport) -> None:
-        """Exclude the version of the first package of a failed import that still leaves a lock.
-
-        The newest lock is taken: the oldest may be too old for the import.
-        """
+        """The newest lock is taken: the oldest may be too old for the import."""
         own = {n: v for n, v in versions.items() if n in self._relaxations and n not in self._axes}
         moved = {name: version for name, version in own.items() if name in self._avoided}
         if any(f"{name}=={version}" not in self._avoided[name] for name, version in moved.items()):
@@ -306,7 +294,6 @@ class _Relaxing:
         return lock_cell(self._locker, inputs, self._package_of, self._facts.matrix.margin_days)
 
     def _without_rules(self, refusal: Refusal) -> Lock | Refusal:
-        """The answer once the rules bound as few third packages as possible."""
         if not self._bounded or refusal.cause not in (*_FINAL, "source-only"):
             return refusal
         self._free = self._bounded
@@ -324,14 +311,15 @@ class _Relaxing:
         return answer
 
     def _later(self, refusal: Refusal) -> Lock | Refusal:
-        """The answer once the date is lifted for one package of a missing-file failure.
-
-        Packages that the subject does not require come first, as they say least about it.
-        """
+        """Packages that the subject does not require come first, as they say least about it."""
         if refusal.cause not in ("source-only", "no-artifact"):
             return refusal
         named = sorted({*refusal.named} - self._axes, key=lambda n: (n in self._relaxations, n))
-        later = [Cutoff(package=name, until=None) for name in named if self._is_later(name)]
+        as_of, later = _as_of(self._facts, self._cell), list[Cutoff]()
+        for name in named:
+            releases = releases_of(self._package_of, name)
+            if any(r.uploaded is not None and r.uploaded >= as_of for r in releases):
+                later.append(Cutoff(package=name, until=None))
         for held in (self._soft, frozenset[str]()):
             for cutoff in later:
                 self._cutoffs = (cutoff,)
@@ -340,13 +328,6 @@ class _Relaxing:
                     self._kept = held
                     return answer
         return refusal
-
-    def _is_later(self, name: str) -> bool:
-        as_of = _as_of(self._facts, self._cell)
-        with suppress(NoPage):
-            releases = self._package_of(name).releases
-            return any(r.uploaded is not None and r.uploaded >= as_of for r in releases)
-        return False
 
     def _found(self, lock: Lock, kept: frozenset[str]) -> None:
         """Take a better lock. Published requirements that it happens to meet need no resolution."""
@@ -395,10 +376,7 @@ class _Relaxing:
         return self._together(answer if isinstance(answer, Lock) else lock, ())
 
     def _together(self, lock: Lock, floors: Sequence[str]) -> Lock:
-        """The lock with packages of one published version at one version again.
-
-        They are released together, and may reject each other's other versions at import.
-        """
+        """They are released together, and may reject each other's other versions at import."""
         pins = lock.versions
         groups: dict[str, list[str]] = {}
         for name in sorted(((self._soft - self._kept) | self._avoided.keys()) & pins.keys()):
@@ -444,10 +422,7 @@ class _Relaxing:
 
 
 def asks_as_declared(facts: Feasibility, cell: Cell, lock: Lock) -> bool:
-    """Return whether a lock matches the current declarations, as far as a relaxed one may give way.
-
-    A lock of another release of the subject is accepted as it is.
-    """
+    """A lock of another release of the subject is accepted as it is."""
     asked, own = inputs_of(facts, cell), lock.inputs
     injected, now = own.injected_pin, asked.injected_pin
     if injected is not None and now is not None and injected.version != now.version:
@@ -481,10 +456,8 @@ def _lines(inputs: Inputs) -> tuple[tuple[str, ...], ...]:
 def lock_cell(
     locker: Locker, inputs: Inputs, package_of: PackageOf, margin_days: int
 ) -> Lock | Refusal:
-    """Return the locker's answer; for relaxed inputs, lift dates as far as needed.
-
-    Each package that the date hid from the resolver is shown as of the next sufficient moment: its
-    own first release, then the releases of the replaced pins, then now. So the date moves no
+    """Each package that the date hid from the resolver is shown as of the next sufficient moment:
+    its own first release, then the releases of the replaced pins, then now. So the date moves no
     further than it must.
     """
     for _ in range(_ROUNDS):
@@ -561,7 +534,8 @@ def _lowest(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) -> 
     release, python = _subject(facts, cell, base), cell.on(facts.matrix.interpreters.name).version
     axis = facts.matrix.subject_axis
     subject = _with_extras(axis.package, axis.extras)
-    floors = floor_lines(facts.requirements(release.version, python))
+    asked = facts.requirements(release.version, python)
+    floors = {declared(requirement) for requirement in asked if has_floor(requirement)}
     return msgspec.structs.replace(
         base,
         requirements=tuple(sorted({f"{subject}=={release.version}", *others})),

@@ -104,7 +104,6 @@ _PATH = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+[\w.+-]*")
 
 
 def refusal_of_uv(text: str) -> Refusal | None:
-    """Parse uv's standard error into a Refusal; None when it reports another error."""
     if "No solution found" not in text and "Failed to" not in text:
         return None
     story = _story(text, r"(?:No solution found[^:]*?dependencies:?|error:)")
@@ -134,10 +133,8 @@ def _root(story: str) -> str:
 
 
 def _decisive(root: str) -> tuple[Pattern, re.Match[str]] | None:
-    """The first of uv's patterns that matches the root of its derivation.
-
-    A missing file of some versions is irrelevant beside a conflict over the package: it only rounds
-    off the range in uv's text.
+    """A missing file of some versions is irrelevant beside a conflict over the package: it only
+    rounds off the range in uv's text.
     """
     dependents = set(_DEPENDENT.findall(root))
     for pattern in _UV:
@@ -177,9 +174,7 @@ def needs_builds(refusal: Refusal, pins: Sequence[Pin]) -> Refusal:
 
 
 def refusal_of_pip(text: str) -> Refusal | None:
-    """Parse the failure of pip's resolver; None when it reports another error.
-
-    pip reports a version that requires another Python as missing, and lists it before among the
+    """pip reports a version that requires another Python as missing, and lists it before among the
     ignored ones.
     """
     story = _story(text, r"ERROR:")
@@ -227,7 +222,6 @@ def _pip_conflict(text: str) -> Refusal | None:
 
 
 def tool_message(text: str) -> str:
-    """Return a tool's message on one line, without addresses of indexes and paths."""
     return " ".join(_PATH.sub("<path>", _URL.sub("<url>", text)).split())
 
 
@@ -299,13 +293,11 @@ def tool_at_fault(text: str) -> str:
 
 
 def own_error(text: str) -> str:
-    """Return the last error that the builder printed after a failed build, else empty."""
     begin = _STEP.search(text)
     return "" if begin is None else _last_error(text[begin.end() :])
 
 
 def error_before_failure(text: str) -> str:
-    """Return the builder's last error before `uv build` reported the failure, else empty."""
     end = _STEP.search(text)
     return _last_error(text if end is None else text[: end.start()].rpartition("\n")[0])
 

@@ -37,10 +37,7 @@ class NamedBuilds:
     def __init__(
         self, named: tuple[tuple[str, Version], ...], source: ReleaseSource, build: Build | None
     ) -> None:
-        """`named` has the releases by normalised name and version.
-
-        Without a builder the releases are assumed to require nothing.
-        """
+        """Without a builder the releases are assumed to require nothing."""
         self._named = named
         # An index page takes tenths of a second to read, and every lock needs the same ones.
         self._releases = cache(partial(releases_of, source.package))
@@ -120,7 +117,6 @@ def _shown(name: str, release: Release, inputs: Inputs) -> list[Artifact]:
 
 
 def shelved(releases: Sequence[SourceRelease], folder: Path) -> None:
-    """Write an empty wheel for each release, with its known METADATA."""
     for release in releases:
         name, version = release.pin.name.replace("-", "_"), release.pin.version
         info = f"{name}-{version}.dist-info"

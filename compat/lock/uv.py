@@ -36,7 +36,6 @@ Done = subprocess.CompletedProcess[str]
 def run_resolver(
     command: list[str], folder: Path, environ: Mapping[str, str], seconds: int
 ) -> Done:
-    """Return the ended process, whatever its exit code; raise ToolFailed on a timeout."""
     name = Path(command[0]).name
     _LOG.info("running %s", shlex.join(command))
     try:
@@ -160,10 +159,7 @@ class UvLocker:
                 return _lock_of(inputs, pins, shelf)
 
     def _with_floors(self, inputs: Inputs, shown: Sequence[SourceRelease]) -> Inputs | Refusal:
-        """The inputs with each floor's package pinned to the lowest version that all allow
-        together.
-
-        Requirements of the matrix and its suite, except exact pins, do not count. The floors are
+        """Requirements of the matrix and its suite, except exact pins, do not count. The floors are
         the subject's, and a test tool without a lower bound would get its first release.
         """
         if not inputs.floors:
@@ -190,9 +186,9 @@ class UvLocker:
                 shelved(releases, shelf)
                 arguments.append("--find-links=shelf")
             done = run_resolver(arguments, Path(folder), self._environ, _SECONDS)
-        return (
-            decode_pins(done.stdout) if done.returncode == 0 else refused(inputs.cell, done.stderr)
-        )
+        if done.returncode == 0:
+            return decode_pins(done.stdout)
+        return refused(inputs.cell, done.stderr)
 
     def _arguments(self, inputs: Inputs, folder: Path) -> list[str]:
         arguments = [
@@ -210,15 +206,16 @@ class UvLocker:
         for name in ("overrides", "constraints", "excludes"):
             if lines := getattr(inputs, name):
                 arguments += [f"--{name}", _listed(folder, f"{name}.txt", lines)]
-        return [*arguments, *_dates(inputs)]
+        if inputs.as_of is not None:
+            arguments.append(f"--exclude-newer={moment_text(inputs.as_of)}")
+            for cutoff in inputs.cutoffs:
+                until = "false" if cutoff.until is None else moment_text(cutoff.until)
+                arguments.append(f"--exclude-newer-package={cutoff.package}={until}")
+        return arguments
 
 
 def _lock_of(inputs: Inputs, resolved: Sequence[Pin], shelf: Mapping[Pin, SourceRelease]) -> Lock:
-    """The lock of the resolved pins and the injected one; built pins get the hashes of the index's
-    files.
-
-    The injected pin's requirements are among the inputs, so it need not be built.
-    """
+    """The injected pin's requirements are among the inputs, so it need not be built."""
     sources = {pin.name: pin for pin in _taken(resolved, shelf)}
     injected = () if inputs.injected_pin is None else (inputs.injected_pin,)
     pins = sorted(
@@ -234,10 +231,8 @@ def _taken(pins: Sequence[Pin], shelf: Mapping[Pin, SourceRelease]) -> list[Pin]
 
 
 def index_arguments(settings: IndexSettings, further: str = "") -> list[str]:
-    """Return uv's arguments for the indexes in order of precedence.
-
-    They rank equally where they are merged or a lock has a further one. That one may have unrelated
-    pre-releases, so it must not hide the final releases of the others.
+    """They rank equally where they are merged or a lock has a further one. That one may have
+    unrelated pre-releases, so it must not hide the final releases of the others.
     """
     strategy = "unsafe-best-match" if settings.merged or further else "first-index"
     urls = (*settings.extra_index_urls, *([further] if further else []))
@@ -246,7 +241,6 @@ def index_arguments(settings: IndexSettings, further: str = "") -> list[str]:
 
 
 def refused(subject: str, stderr: str) -> Refusal:
-    """Return uv's Refusal; raise IndexUnreachable or ToolFailed when it reports trouble."""
     # From the first error on: an earlier warning may mention a network without cause.
     errors = stderr[max(stderr.find("error:"), stderr.find("\u00d7 "), 0) :]
     refusal = None if any(sign in errors for sign in NETWORK_SIGNS) else refusal_of_uv(stderr)
@@ -261,16 +255,6 @@ def refused(subject: str, stderr: str) -> Refusal:
 
 def moment_text(moment: datetime.datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _dates(inputs: Inputs) -> list[str]:
-    if inputs.as_of is None:
-        return []
-    untils = {
-        c.package: "false" if c.until is None else moment_text(c.until) for c in inputs.cutoffs
-    }
-    own = (f"--exclude-newer-package={package}={until}" for package, until in untils.items())
-    return [f"--exclude-newer={moment_text(inputs.as_of)}", *own]
 
 
 def _listed(folder: Path, name: str, lines: tuple[str, ...]) -> str:

@@ -61,9 +61,7 @@ class Packing(Value, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def mean(self) -> float:
-        return (
-            sum(shard.seconds for shard in self.shards) / len(self.shards) if self.shards else 0.0
-        )
+        return sum(shard.seconds for shard in self.shards) / max(1, len(self.shards))
 
     @property
     def tasks(self) -> Iterator[Task]:
@@ -72,20 +70,15 @@ class Packing(Value, frozen=True, kw_only=True, dict=True):
     @property
     def alone(self) -> Task | None:
         """The cell that takes longer than a mean shard, which prevents balance; else None."""
-        task = max(self.tasks, key=lambda task: task.seconds, default=None)
-        overhead = self.shards[0].overhead if self.shards else 0.0
-        return (
-            task
-            if task is not None and overhead + task.seconds > self.mean and len(self.shards) > 1
-            else None
-        )
+        if len(self.shards) < 2:
+            return None
+        task = max(self.tasks, key=lambda task: task.seconds)
+        return task if self.shards[0].overhead + task.seconds > self.mean else None
 
 
 def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
-    """Return the tasks in balanced shards that each end in time.
-
-    The tasks must come from `tasks_that_fit`. There are only as many shards as have as much work as
-    overhead each: a machine costs its set-up.
+    """The tasks must come from `tasks_that_fit`. There are only as many shards as have as much work
+    as overhead each: a machine costs its set-up.
     """
     if not tasks:
         return Packing()
@@ -108,9 +101,7 @@ def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
 
 
 def tasks_that_fit(tasks: Iterable[Task], budget: Budget) -> tuple[Task, ...]:
-    """Return the tasks that fit, chosen in order.
-
-    A short task may fit where a long one did not. They keep their order, in which `packed` finds
+    """A short task may fit where a long one did not. They keep their order, in which `packed` finds
     room for each of them again.
     """
     listed = tuple(tasks)
@@ -119,9 +110,6 @@ def tasks_that_fit(tasks: Iterable[Task], budget: Budget) -> tuple[Task, ...]:
 
 
 def rounds(tasks: Sequence[Task], budget: Budget) -> Iterator[tuple[Task, ...]]:
-    """Yield the tasks that fit into the budget, then those of each repeated budget, until only too
-    long tasks are left.
-    """
     waiting = tasks
     while taken := set(tasks_that_fit(waiting, budget)):
         yield tuple(task for task in waiting if task in taken)
@@ -141,9 +129,6 @@ def _assigned(tasks: Iterable[Task], budget: Budget) -> list[list[Task]]:
 
 
 def _packing(assigned: Iterable[Iterable[Task]], budget: Budget) -> Packing:
-    ordered = (
-        tuple(sorted(tasks, key=lambda task: (-task.seconds, task.cell))) for tasks in assigned
-    )
-    return Packing(
-        shards=tuple(Shard(tasks=tasks, overhead=budget.overhead) for tasks in ordered if tasks)
-    )
+    ordered = (sorted(tasks, key=lambda task: (-task.seconds, task.cell)) for tasks in assigned)
+    shards = (Shard(tasks=tuple(own), overhead=budget.overhead) for own in ordered if own)
+    return Packing(shards=tuple(shards))

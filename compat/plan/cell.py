@@ -4,7 +4,7 @@ declared order.
 
 import difflib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from typing import Literal
 
@@ -113,11 +113,8 @@ def refuse_elsewhere(text: str, matrix: Matrix) -> None:
     facts = next((PLATFORMS[known] for known in PLATFORM_NAMES if known == name), None)
     if facts is None:
         raise UsageError.of(f"cell {text!r}: {choice(name, PLATFORM_NAMES)} after '@'")
-    where = (
-        f"GitHub's runner {facts.runner} is one"
-        if facts.runner
-        else "no runner of GitHub's is known that is one"
-    )
+    none = "no runner of GitHub's is known that is one"
+    where = f"GitHub's runner {facts.runner} is one" if facts.runner else none
     raise UsageError.of(
         f"cell {text!r} needs a machine with {facts.title}, and is never run here; {where}",
         hint=f"compat show {matrix.name} --platform {name} shows what is known without a run",
@@ -125,10 +122,7 @@ def refuse_elsewhere(text: str, matrix: Matrix) -> None:
 
 
 def parse_cell(text: str, matrix: Matrix) -> Cell:
-    """Return the cell of that id, whether or not the catalogue has its coordinates.
-
-    Raises UsageError naming the part of the id that does not fit the matrix.
-    """
+    """Raises UsageError naming the part of the id that does not fit the matrix."""
     refuse_elsewhere(text, matrix)
     place, plus, recipe = text.partition("+")
     suffixes = (*RECIPES[1:], *LANES)
@@ -188,17 +182,13 @@ def _recipe(text: str) -> Recipe:
 
 
 def axis_coordinates(axis: Axis, catalogue: Catalogue) -> tuple[Coordinate, ...]:
-    return tuple(
-        Coordinate(axis=axis.name, short=axis.short, version=version)
-        for version in _versions(axis, catalogue)
-    )
+    versions: Iterable[Version]
+    if isinstance(axis, InterpreterAxis):
+        versions = sorted(Version(minor_series(release)) for release in axis.releases)
+    else:
+        versions = catalogue.of(axis).coordinates(axis.select)
+    return tuple(Coordinate(axis=axis.name, short=axis.short, version=v) for v in versions)
 
 
 def product(matrix: Matrix, catalogue: Catalogue) -> Iterator[tuple[Coordinate, ...]]:
     return itertools.product(*(axis_coordinates(axis, catalogue) for axis in matrix.axes))
-
-
-def _versions(axis: Axis, catalogue: Catalogue) -> tuple[Version, ...]:
-    if isinstance(axis, InterpreterAxis):
-        return tuple(sorted(Version(minor_series(release)) for release in axis.releases))
-    return catalogue.of(axis).coordinates(axis.select)

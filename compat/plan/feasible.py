@@ -63,9 +63,7 @@ def conflict(
     refused: Mapping[Version, Sequence[RefusingAxis]],
     unusable: Mapping[Version, str],
 ) -> Obstacle:
-    """Return the obstacle of a cell in which each usable release rejects a coordinate.
-
-    An axis that all of them reject is named alone; else each release with the first that it
+    """An axis that all of them reject is named alone; else each release with the first that it
     rejects.
     """
     coordinate = cell.on(subject.name)
@@ -136,10 +134,7 @@ class Installable:
     def can_install(
         self, release: Release, python: Version, ignores: bool = False, is_named: bool = False
     ) -> bool:
-        """Return whether the release has a file for the interpreter.
-
-        `ignores` disregards `Requires-Python`; one that `is_named` may be yanked.
-        """
+        """`ignores` disregards `Requires-Python`; one that `is_named` may be yanked."""
         tags = accepted_tags(python, self._matrix.platform)
         return any(
             (is_named or not artifact.yanked)
@@ -172,9 +167,8 @@ class Installable:
             f"has no file for Python {python} on {target_words(self._matrix.platform)}",
         )
 
-    def _members(self, axis_name: str, version: Version) -> tuple[Release, ...]:
-        axis = self._axes[axis_name]
-        return self._catalogue.members(axis, version)
+    def _members(self, axis: str, version: Version) -> tuple[Release, ...]:
+        return self._catalogue.members(self._axes[axis], version)
 
     def _usable(
         self, axis: str, version: Version, python: Version, ignores: bool
@@ -241,7 +235,7 @@ class RuleBook:
             }
             for rule in self._relaxing
         }
-        self._ignoring = {
+        self.ignoring = {
             rule.name
             for rule in self._relaxing
             if any(r.ignore_requires_python for r in rule.relaxations)
@@ -265,9 +259,6 @@ class RuleBook:
 
     def relaxations(self, cell: Cell) -> dict[str, Relaxation]:
         return self._of(cell)[1] if cell.recipe == "relaxed" else {}
-
-    def ignores_requires_python(self, cell: Cell) -> bool:
-        return any(rule.name in self._ignoring for rule in self.relaxing(cell))
 
     def _of(self, cell: Cell) -> tuple[tuple[Rule, ...], dict[str, Relaxation]]:
         if self._latest is not None and self._latest[0] is cell.coordinates:
@@ -326,7 +317,6 @@ class Question(Value, frozen=True, kw_only=True):
 
     @property
     def deep(self) -> frozenset[str]:
-        """The packages whose requirements throughout the tree a rule replaces."""
         return frozenset(name for name, r in self.relaxations.items() if r.everywhere)
 
 
@@ -405,8 +395,6 @@ class Dependencies:
         return pin, tuple(v for v in self._releases[name] if pin.contains(v, prereleases=True))
 
     def _by_itself(self, pinned: Pinned, question: Question) -> tuple[Versions, _Refusals]:
-        # What the Python and the coordinates leave of a pin; if nothing, why each release is
-        # excluded.
         names = self._names(pinned.name)
         coordinates = {n: question.coordinates[n] for n in names & question.coordinates.keys()}
         deep = names & question.deep
@@ -451,7 +439,8 @@ class Dependencies:
             versions = coordinates.get(asked.name)
             if versions is None or asked.name in deep or _meet(asked.specifier, versions):
                 continue
-            reason = f"requires {asked.name} {asked.specifier}, not {_shown(versions)}"
+            shown = " to ".join(map(str, dict.fromkeys((versions[0], versions[-1]))))
+            reason = f"requires {asked.name} {asked.specifier}, not {shown}"
             return _Refusal(kind="conflicting-pin", reason=reason, other=asked.name)
         return None
 
@@ -468,8 +457,15 @@ class Dependencies:
                 # takes long.
                 key = (name, id(pinned.releases), other, id(two.releases), question.python)
                 if key not in self._second:
-                    meets = partial(self._meets, name, other, question.python, two.releases)
-                    versions = tuple(filter(meets, pinned.releases))
+                    versions = tuple(
+                        version
+                        for version in pinned.releases
+                        if all(
+                            _meet(asked.specifier, two.releases)
+                            for asked in self._asks(name, version, question.python)
+                            if asked.name == other
+                        )
+                    )
                     self._second[key] = pinned.releases if versions == pinned.releases else versions
                 if not self._second[key]:
                     return self._apart(pinned, two, question)
@@ -477,12 +473,6 @@ class Dependencies:
                     fell = True
                     left[name] = msgspec.structs.replace(pinned, releases=self._second[key])
         return None
-
-    def _meets(
-        self, name: str, other: str, python: Version, others: Versions, version: Version
-    ) -> bool:
-        asks = self._asks(name, version, python)
-        return all(_meet(asked.specifier, others) for asked in asks if asked.name == other)
 
     def _apart(self, pinned: Pinned, two: Pinned, question: Question) -> Obstacle:
         asks = {
@@ -527,10 +517,6 @@ def _meet(specifier: SpecifierSet, versions: Versions) -> bool:
     return any(specifier.contains(version, prereleases=True) for version in versions)
 
 
-def _shown(versions: Versions) -> str:
-    return str(versions[0]) if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
-
-
 class Feasibility:
     """Checks cells by the catalogue and the rules; computes each fact once for many cells."""
 
@@ -551,7 +537,6 @@ class Feasibility:
         self._soft = cache(self._soft_requirements)
         self._moved = cache(self._lies_outside)
         self._inside = cache(self._coordinates_inside)
-        self._versions = cache(self._versions_on)
         self._fits = cache(self._pin_fits)
         self._latest: tuple[tuple[object, ...], Obstacle | None] | None = None
         # Three checks of a cell need its fitting releases, and a combination's fresh cell shares
@@ -635,10 +620,7 @@ class Feasibility:
         return self._fitted[2]
 
     def subject_release(self, cell: Cell, until: datetime.datetime | None = None) -> Release | None:
-        """Return the newest fitting release of the subject's coordinate by that moment.
-
-        As in a resolver a final release precedes a pre-release. None for an infeasible cell.
-        """
+        """As in a resolver a final release precedes a pre-release. None for an infeasible cell."""
         releases = sorted(
             self.fitting(cell), key=lambda r: (not r.version.is_prerelease, r.version), reverse=True
         )
@@ -738,7 +720,8 @@ class Feasibility:
         return self._installable.patches[cell.on(self._python).version]
 
     def _question(self, cell: Cell, axis: PackageAxis) -> tuple[str, Version, Version, bool]:
-        ignores = axis is self._subject and self.rules.ignores_requires_python(cell)
+        rules = self.rules.relaxing(cell) if axis is self._subject else ()
+        ignores = any(rule.name in self.rules.ignoring for rule in rules)
         return axis.name, cell.on(axis.name).version, cell.on(self._python).version, ignores
 
     def _admitted(
@@ -770,11 +753,9 @@ class Feasibility:
         return max(known) if len(known) == len(dates) else None
 
     def _published_pin(self, release: Version, python: Version, axis: str) -> SpecifierSet | None:
-        # The release's published specifier on an axis's package; None when it does not require it.
         asked = named(self.requirements(release, python), self._names[axis])
-        if not asked:
-            return None
-        return SpecifierSet(",".join(str(a.specifier) for a in asked if str(a.specifier)))
+        bounds = ",".join(str(a.specifier) for a in asked if str(a.specifier))
+        return SpecifierSet(bounds) if asked else None
 
     def _dead_end(self, cell: Cell, release: Release) -> Obstacle | None:
         if not self.catalogue.required:
@@ -830,15 +811,8 @@ class Feasibility:
     def _coordinates_inside(
         self, subject: Version, python: Version, axis_name: str
     ) -> tuple[Version, ...]:
-        return tuple(
-            version
-            for version in self._versions(axis_name)
-            if not self._moved(subject, python, axis_name, version)
-        )
-
-    def _versions_on(self, axis_name: str) -> tuple[Version, ...]:
-        axis = next(axis for axis in self._others if axis.name == axis_name)
-        return tuple(place.version for place in self.coordinates[axis.name])
+        versions = (place.version for place in self.coordinates[axis_name])
+        return tuple(v for v in versions if not self._moved(subject, python, axis_name, v))
 
     def _pin_fits(self, release: Version, python: Version, axis: str, coordinate: Version) -> bool:
         usable = self._installable.usable(axis, coordinate, python, False)
@@ -851,11 +825,8 @@ class Feasibility:
         relaxation: Relaxation,
         winners: dict[str, Relaxation],
     ) -> bool:
-        """Whether a relaxation changes what a release requires.
-
-        An unchanged pin counts, because a relaxed package is free of the cell's date. So does a
-        package that may be required deep in the tree, because only a resolver knows.
-        """
+        # An unchanged pin counts, because a relaxed package is free of the cell's date. So does a
+        # package that may be required deep in the tree, because only a resolver knows.
         releases = self.subject_releases(subject)
         if relaxation.ignore_requires_python:
             patch = self._installable.patches[python]

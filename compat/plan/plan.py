@@ -78,18 +78,20 @@ class Plan(Value, frozen=True, kw_only=True):
 
 
 def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None = None) -> Plan:
-    """Return the plan of all cells: each combination under each recipe that differs there.
-
-    With `here`, the interpreter series of this machine, a cell whose interpreter is missing is
+    """With `here`, the interpreter series of this machine, a cell whose interpreter is missing is
     infeasible too.
     """
     facts = Feasibility(matrix, catalogue)
     fates = tuple(fate_of(facts, cell, here) for cell in every_cell(facts))
     waiting = {rule.name: rule for rule in facts.matrix.rules}
-    for fate in fates:
-        if not waiting:
-            break
-        for rule in _needed(facts, fate):
+    for fate in fates if waiting else ():
+        cell, needed = fate.cell, tuple[Rule, ...]()
+        if isinstance(fate, Feasible):
+            needed = facts.changing(cell)
+        elif fate.obstacle.kind == "excluded":
+            is_alone = not (facts.unavailable(cell) or facts.conflicting(cell))
+            needed = facts.rules.exclusions(cell) if is_alone else ()
+        for rule in needed:
             waiting.pop(rule.name, None)
     return Plan(matrix=matrix.name, fates=fates, unneeded=tuple(waiting))
 
@@ -98,12 +100,8 @@ def every_cell(facts: Feasibility) -> Iterator[Cell]:
     for place in product(facts.matrix, facts.catalogue):
         for recipe in RECIPES:
             cell = Cell(matrix=facts.matrix.name, coordinates=place, recipe=recipe)
-            if is_asked(facts, cell):
+            if recipe != "relaxed" or facts.changing(cell):
                 yield cell
-
-
-def is_asked(facts: Feasibility, cell: Cell) -> bool:
-    return cell.recipe != "relaxed" or bool(facts.changing(cell))
 
 
 def fate_of(facts: Feasibility, cell: Cell, here: frozenset[Version] | None = None) -> Fate:
@@ -138,19 +136,6 @@ def unneeded_faults(plan: Plan, matrix: Matrix, source: str) -> tuple[Fault, ...
     )
 
 
-def _needed(facts: Feasibility, fate: Fate) -> Iterator[Rule]:
-    cell = fate.cell
-    if isinstance(fate, Infeasible):
-        if (
-            fate.obstacle.kind == "excluded"
-            and not facts.unavailable(cell)
-            and not facts.conflicting(cell)
-        ):
-            yield from facts.rules.exclusions(cell)
-        return
-    yield from facts.changing(cell)
-
-
 class Extension(Value, frozen=True, kw_only=True):
     """A version by which an axis could be extended, and the search for a cell with it and the
     subject's newest release.
@@ -168,11 +153,7 @@ class Extension(Value, frozen=True, kw_only=True):
 
 
 def extensions(facts: Feasibility) -> Iterator[Extension]:
-    """Yield every version by which the axes other than the subject's could be extended, oldest
-    first.
-
-    A package has only its newest series, because a higher upper bound includes all before it.
-    """
+    """A package has only its newest series, because a higher upper bound includes all before it."""
     newest = facts.newest
     if set(newest) < {axis.name for axis in facts.matrix.axes}:
         return
@@ -321,16 +302,9 @@ def facts_for(facts: Feasibility, cell: Cell) -> Feasibility:
 
 
 def lane_axis(matrix: Matrix, cell: Cell) -> PackageAxis | None:
-    """Return the axis on which a pre-release cell has its pre-release; None for other cells."""
-    others = (axis for axis in matrix.packages if axis is not matrix.subject_axis)
-    return next(
-        (
-            axis
-            for axis in others
-            if cell.recipe == "prerelease" and cell.on(axis.name).version.is_prerelease
-        ),
-        None,
-    )
+    others = [axis for axis in matrix.packages if axis is not matrix.subject_axis]
+    awaited = (axis for axis in others if cell.on(axis.name).version.is_prerelease)
+    return next(awaited, None) if cell.recipe == "prerelease" else None
 
 
 def lockable_cells(facts: Feasibility) -> Iterator[Cell]:
@@ -462,7 +436,17 @@ def refuse_empty(matrix: Matrix, catalogue: Catalogue) -> None:
             raise NothingToDo.of(f"matrix {matrix.name!r} has no cells: {because}", hint=hint)
 
 
-def named_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]:
+def runnable_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]:
+    # Return the cells as `named_cells` does; an id may also be of a cell beyond the axes, with a
+    # version by which the matrix could be extended.
+    return named_cells(facts, patterns, extension_cell)
+
+
+def named_cells(
+    facts: Feasibility,
+    patterns: Iterable[str],
+    beyond_plan: Callable[[Feasibility, str], Cell | None] = lambda facts, cell_id: None,
+) -> tuple[Cell, ...]:
     """Return the cells that ids and globs name, each once, in the order of the patterns, then of
     the plan.
 
@@ -470,35 +454,28 @@ def named_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]
     the product, and for a glob without a match. Raises NothingToDo when the matrix has no cells,
     EmptyLane when globs name only empty variants.
     """
-    return _named(facts, patterns, planned_cell)
-
-
-def runnable_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]:
-    # Return the cells as `named_cells` does; an id may also be of a cell beyond the axes, with a
-    # version by which the matrix could be extended.
-    def by_id(facts: Feasibility, cell_id: str) -> Cell | None:
-        return planned_cell(facts, cell_id) or extension_cell(facts, cell_id)
-
-    return _named(facts, patterns, by_id)
-
-
-def _named(
-    facts: Feasibility, patterns: Iterable[str], by_id: Callable[[Feasibility, str], Cell | None]
-) -> tuple[Cell, ...]:
     named: dict[str, Cell] = {}
     every: dict[str, Cell] = {}
     empty: list[str] = []
     refuse_empty(facts.matrix, facts.catalogue)
     for pattern in patterns:
-        if (cell := by_id(facts, pattern)) is not None:
+        if (cell := planned_cell(facts, pattern) or beyond_plan(facts, pattern)) is not None:
             named[pattern] = cell
             continue
         every = every or {cell.id: cell for cell in every_cell(facts)}
         every |= {cell.id: cell for cell in lane_cells(facts) if "+" in pattern}
         matching = [cell_id for cell_id in every if fnmatchcase(cell_id, pattern)]
-        if not matching and _names_a_lane(facts.matrix, every, pattern):
+        place, _, lane = pattern.rpartition("+")
+        is_declared = facts.matrix.lowest if lane == "lowest" else facts.matrix.prerelease_axes
+        if matching:
+            pass
+        elif (
+            lane in LANES
+            and is_declared
+            and any(fnmatchcase(cell.place, place) for cell in every.values())
+        ):
             empty.append(pattern)
-        elif not matching:
+        else:
             raise _no_cell(facts.matrix, every, pattern)
         named.update((cell_id, every[cell_id]) for cell_id in matching)
     if empty and not named:
@@ -510,15 +487,7 @@ def _named(
     return tuple(named.values())
 
 
-def _names_a_lane(matrix: Matrix, every: dict[str, Cell], pattern: str) -> bool:
-    place, _, lane = pattern.rpartition("+")
-    is_declared = matrix.lowest if lane == "lowest" else bool(matrix.prerelease_axes)
-    known = any(fnmatchcase(cell.place, place) for cell in every.values())
-    return lane in LANES and is_declared and known
-
-
 def planned_cell(facts: Feasibility, cell_id: str) -> Cell | None:
-    """Return the cell of an id if the plan has it; no other cell is looked up."""
     cell = readable_cell(cell_id, facts.matrix)
     if cell is not None and cell.is_in_lane:
         is_known = cell.id == cell_id and any(cell.id == known.id for known in lane_cells(facts))
@@ -551,12 +520,8 @@ LOCAL_RECIPES: tuple[Recipe, ...] = ("fresh", "relaxed")
 
 def facts_of_checkout(matrix: Matrix, catalogue: Catalogue, release: Release) -> Feasibility:
     subject = matrix.subject_axis
-    axes = tuple(
-        msgspec.structs.replace(axis, select=Selector(prereleases=True))
-        if axis is subject
-        else axis
-        for axis in matrix.axes
-    )
+    own = msgspec.structs.replace(subject, select=Selector(prereleases=True))
+    axes = tuple(own if axis is subject else axis for axis in matrix.axes)
     package = Package(name=subject.normalised_name, releases=(release,))
     others = (known for known in catalogue.packages if known.name != package.name)
     return Feasibility(
@@ -577,32 +542,26 @@ def checkout_cells(facts: Feasibility) -> Iterator[Cell]:
 
 
 def local_cell(cell: Cell, subject: str) -> Cell:
-    coordinates = tuple(
-        msgspec.structs.replace(coordinate, is_local=coordinate.axis == subject)
-        for coordinate in cell.coordinates
-    )
-    return msgspec.structs.replace(cell, coordinates=coordinates)
+    replace = msgspec.structs.replace
+    coordinates = tuple(replace(c, is_local=c.axis == subject) for c in cell.coordinates)
+    return replace(cell, coordinates=coordinates)
 
 
 def released_cell(cell: Cell, subject: str, version: Version) -> Cell:
-    coordinates = tuple(
-        msgspec.structs.replace(coordinate, version=version, is_local=False)
-        if coordinate.axis == subject
-        else coordinate
-        for coordinate in cell.coordinates
-    )
+    own = msgspec.structs.replace(cell.on(subject), version=version, is_local=False)
+    coordinates = tuple(own if c.axis == subject else c for c in cell.coordinates)
     return msgspec.structs.replace(cell, coordinates=coordinates)
 
 
 def explain(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
     matrix = facts.matrix
-    python = (
-        f"Python {cell.on(matrix.interpreters.name).version}: as {facts.patch(cell)} on"
-        f" {matrix.platform}"
-    )
-    lines = [python]
+    python = cell.on(matrix.interpreters.name).version
+    lines = [f"Python {python}: as {facts.patch(cell)} on {matrix.platform}"]
     for axis in matrix.packages:
-        lines.extend(_availability(facts, cell, axis))
+        releases = facts.releases(cell, axis)
+        number = f"{len(releases)} release{'' if len(releases) == 1 else 's'}"
+        lines.append(f"{axis.package} {cell.on(axis.name).version}: {number}")
+        lines += (f"  {_release(facts, cell, release)}" for release in releases)
     lines.extend(_pins(facts, cell))
     lines.extend(_rules(facts, cell))
     for sentence, question in facts.questions():
@@ -611,16 +570,6 @@ def explain(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
             return (*lines, f"{sentence} -> {obstacle.kind}", f"infeasible: {obstacle.because}")
         lines.append(f"{sentence} -> nothing in the way")
     return (*lines, "feasible: no known fact rules it out")
-
-
-def _availability(facts: Feasibility, cell: Cell, axis: PackageAxis) -> Iterator[str]:
-    coordinate = cell.on(axis.name)
-    releases = facts.releases(cell, axis)
-    yield (
-        f"{axis.package} {coordinate.version}: {len(releases)}"
-        f" release{'' if len(releases) == 1 else 's'}"
-    )
-    yield from (f"  {_release(facts, cell, release)}" for release in releases)
 
 
 def _release(facts: Feasibility, cell: Cell, release: Release) -> str:
@@ -669,11 +618,7 @@ def _rules(facts: Feasibility, cell: Cell) -> Iterator[str]:
         yield f"rule {rule.name} excludes the cell: {rule.because}"
     for rule in facts.rules.relaxing(cell):
         changes = ", ".join(
-            (
-                f"{r.package} requires-python ignored"
-                if r.ignore_requires_python
-                else f"{r.package} -> {r.to}"
-            )
+            f"{r.package} {'requires-python ignored' if r.ignore_requires_python else f'-> {r.to}'}"
             for r in rule.relaxations
         )
         yield f"rule {rule.name} relaxes {changes}: {rule.because}"

@@ -26,21 +26,19 @@ class Asked(Value, frozen=True, kw_only=True):
 def active(
     published: Published | None, markers: dict[str, str], extras: Sequence[str] = ()
 ) -> tuple[Asked, ...]:
-    """Return the requirements that hold under the marker values, and those of the extras.
-
-    Unreadable requirements are omitted: a resolver ignores them, too.
-    """
+    """Unreadable requirements are omitted: a resolver ignores them, too."""
     if published is None:
         return ()
-    requirements = map(parsed, published.requires_dist)
     return tuple(
-        _asked(r)
-        for r in requirements
-        if r is not None
-        and (
-            r.marker is None
-            or any(r.marker.evaluate(markers | {"extra": extra}) for extra in ("", *extras))
+        Asked(
+            name=canonicalize_name(r.name),
+            specifier=r.specifier,
+            extras=tuple(sorted(r.extras)),
+            url=r.url or "",
         )
+        for r in filter(None, map(parsed, published.requires_dist))
+        if r.marker is None
+        or any(r.marker.evaluate(markers | {"extra": extra}) for extra in ("", *extras))
     )
 
 
@@ -52,23 +50,12 @@ def published_names(packages: Iterable[Package]) -> frozenset[str]:
         if release.published is not None
         for text in release.published.requires_dist
     }
-    requirements = (r for r in map(parsed, texts) if r is not None)
-    return frozenset(
-        canonicalize_name(r.name) for r in requirements if "extra" not in str(r.marker)
-    )
+    asked = (r for r in map(parsed, texts) if r is not None and "extra" not in str(r.marker))
+    return frozenset(canonicalize_name(r.name) for r in asked)
 
 
 def named(asked: tuple[Asked, ...], package: str) -> tuple[Asked, ...]:
     return tuple(requirement for requirement in asked if requirement.name == package)
-
-
-def _asked(requirement: Requirement) -> Asked:
-    return Asked(
-        name=canonicalize_name(requirement.name),
-        specifier=requirement.specifier,
-        extras=tuple(sorted(requirement.extras)),
-        url=requirement.url or "",
-    )
 
 
 @lru_cache(maxsize=20_000)

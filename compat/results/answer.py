@@ -43,21 +43,13 @@ class CapabilityFault(StrictValue, frozen=True, kw_only=True):
 
 
 def blame_of(capability: Capability, faults: Iterable[CapabilityFault]) -> Blame:
-    """Return who is at fault for a failing capability: the first entry that matches it and its
-    failure.
-
-    A failure that the machine may have caused is no known fault of a release.
-    """
+    """A failure that the machine may have caused is no known fault of a release."""
     failed = capability.failed
     about = (f for f in faults if f.id == capability.id)
     matching = (f.fault for f in about if not f.outcome or begins_with(failed, f.outcome))
     blame: Blame = next(matching, "unexplained")
     is_excuse = blame in EXCUSED and failed is not None and is_of_machine(failed)
     return "unexplained" if is_excuse else blame
-
-
-def _verb(number: int, verb: str) -> str:
-    return f"{verb}s" if number == 1 else verb
 
 
 class Score(StrictValue, frozen=True, kw_only=True):
@@ -113,12 +105,16 @@ class Score(StrictValue, frozen=True, kw_only=True):
             return ""
         if self.passing == self.asked:
             return "the 1 asked works" if self.asked == 1 else f"all {self.asked} work"
-        return f"{self.passing} of {self.asked} {_verb(self.passing, 'work')}"
+        return f"{self.passing} of {self.asked} {'works' if self.passing == 1 else 'work'}"
 
     def _words(self) -> str:
+        fail, fails = "fail", "fails"
         parts = (
-            (self.combination, f"{_verb(self.combination, 'fail')} in this combination"),
-            (self.release, f"{_verb(self.release, 'fail')} in every combination of this release"),
+            (self.combination, f"{fails if self.combination == 1 else fail} in this combination"),
+            (
+                self.release,
+                f"{fails if self.release == 1 else fail} in every combination of this release",
+            ),
             (self.gone, f"{'is' if self.gone == 1 else 'are'} not available today"),
         )
         counted = (f"{number} {words}" for number, words in parts if number)
@@ -405,7 +401,11 @@ def representative(entries: Iterable[Answer]) -> Answer:
     places: dict[str, list[Answer]] = {}
     for entry in entries:
         places.setdefault(entry.cell.place, []).append(entry)
-    return _preferred([_of_place(of_place) for of_place in places.values()])
+    best = []
+    for own in places.values():
+        flaky = (e for e in own if e.cell.recipe == "fresh" and e.kind == "flaky")
+        best.append(next(flaky, None) or _preferred(own))
+    return _preferred(best)
 
 
 def representative_of_release(entries: Iterable[Answer]) -> Answer:
@@ -420,31 +420,16 @@ def newest_versions(entry: Answer) -> tuple[Version, ...]:
     return entry.cell.versions[::-1]
 
 
-def _of_place(entries: list[Answer]) -> Answer:
-    for entry in entries:
-        if entry.cell.recipe == "fresh" and entry.kind == "flaky":
-            return entry
-    return _preferred(entries)
-
-
 def _preferred(entries: list[Answer]) -> Answer:
-    """The entry with the greatest preference; only those of the best kind are compared further."""
     best = min(_KIND_RANK[entry.kind] for entry in entries)
     candidates = [entry for entry in entries if _KIND_RANK[entry.kind] == best]
-    return candidates[0] if len(candidates) == 1 else max(candidates, key=_preference)
 
+    def preference(entry: Answer) -> tuple[int, int, int, int, tuple[Version, ...]]:
+        evidence, working = _RUN_RANK.get(entry.evidence, 0), entry.score.passing
+        recipe, first = -_RECIPE_RANK[entry.recipe], 0 if entry.kind == "works" else working
+        return evidence, first, recipe, working, newest_versions(entry)
 
-def _preference(entry: Answer) -> tuple[int, int, int, int, int, tuple[Version, ...]]:
-    kind = entry.kind
-    working = entry.score.passing
-    return (
-        -_KIND_RANK[kind],
-        _RUN_RANK.get(entry.evidence, 0),
-        0 if kind == "works" else working,
-        -_RECIPE_RANK[entry.recipe],
-        working,
-        newest_versions(entry),
-    )
+    return candidates[0] if len(candidates) == 1 else max(candidates, key=preference)
 
 
 def beside(known: Snapshot, entry: Answer) -> list[Answer]:

@@ -113,12 +113,9 @@ class ClauseBook:
             self._by_rarest[rarest].append((frozenset(clause.facts), clause))
 
     def answer(self, sets: Iterable[Facts], python: str) -> tuple[Clause, ...]:
-        """Return a clause for each of these sets of facts; none where one of them has no clause.
-
-        A cell has a set for each release of the subject that a resolver could take.
-        """
+        """A cell has a set for each release of the subject that a resolver could take."""
         answers = [self._of(facts, python) for facts in sets]
-        clauses = tuple(clause for clause in answers if clause is not None)
+        clauses = tuple(filter(None, answers))
         return clauses if len(clauses) == len(answers) else ()
 
     def contained(self, sets: Iterable[Facts], python: str) -> frozenset[Clause]:
@@ -149,20 +146,16 @@ class ClauseBook:
 
 
 def united(clauses: Iterable[Clause]) -> tuple[Clause, ...]:
-    """Return the clauses sorted by their facts, merged by facts and outcome.
-
-    Cell, day and text are those of the one that was learnt first.
-    """
+    """Cell, day and text are those of the one that was learnt first."""
     alike: dict[tuple[tuple[str, ...], str], list[Clause]] = defaultdict(list)
     for clause in clauses:
         alike[clause.facts, clause.outcome].append(clause)
-    return tuple(_united(alike[key]) for key in sorted(alike))
-
-
-def _united(clauses: list[Clause]) -> Clause:
-    first = min(clauses, key=lambda clause: (clause.on, clause.cell))
-    pythons = sorted({p for clause in clauses for p in clause.pythons}, key=_series)
-    return msgspec.structs.replace(first, pythons=tuple(pythons))
+    every = []
+    for _, own in sorted(alike.items()):
+        first = min(own, key=lambda clause: (clause.on, clause.cell))
+        pythons = sorted({p for clause in own for p in clause.pythons}, key=_series)
+        every.append(msgspec.structs.replace(first, pythons=tuple(pythons)))
+    return tuple(every)
 
 
 def _series(text: str) -> tuple[int, ...]:

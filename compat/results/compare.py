@@ -147,7 +147,6 @@ class CellDifference(StrictValue, frozen=True, kw_only=True):
 def cell_difference(
     before: Answer, after: Answer, moved: tuple[str, ...] = (), obstacle: str = ""
 ) -> CellDifference:
-    """Compare one combination; `obstacle` says why the checkout cannot be installed there."""
     changed = tuple(_changes(before, after))
     return CellDifference(
         cell=after.id,
@@ -242,7 +241,6 @@ class LaneReport(StrictValue, frozen=True, kw_only=True):
 
 
 def lane_report(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> LaneReport:
-    """Return the report on a matrix's variants; `lock_of` returns the lock of a cell."""
     pairs = [(entry.cell, _lane_cell(known, entry, lock_of)) for entry in known.lanes]
     cells = tuple(row for _, row in pairs)
     return LaneReport(cells=cells, alerts=tuple(_alerts(known, pairs)))
@@ -308,7 +306,6 @@ def _is_working(entry: Answer) -> bool:
 
 
 def _breaks(entry: Answer, against: Answer) -> bool:
-    """Whether something fails only in the first cell, other than its resolution."""
     outcome = entry.outcome
     is_out = isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install")
     if not entry.is_tested or entry.kind == "works" or is_out:
@@ -320,12 +317,23 @@ def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator
     groups: dict[tuple[str, str], list[LaneCell]] = {}
     for cell, row in pairs:
         if row.against and row.verdict != "unknown":
-            groups.setdefault(_what(known, cell, row), []).append(row)
+            axis, names = (
+                lane_axis(known.matrix, cell),
+                ("the lowest declared versions", "newer ones"),
+            )
+            if axis is not None:
+                earlier = known.by_id[row.against].cell.on(axis.name).version
+                names = f"{axis.package} {cell.on(axis.name).version}", str(earlier)
+            groups.setdefault(names, []).append(row)
     for (what, beside), rows in groups.items():
         broken = tuple(row.cell for row in rows if row.is_broken)
         if broken:
             verb = "breaks" if rows[0].lane == "prerelease" else "break"
-            compared = _compared(sum(row.in_part for row in rows), len(rows), beside)
+            in_part, number = sum(row.in_part for row in rows), len(rows)
+            those = f", {'all' if in_part == number else in_part} of them in part"
+            compared = f"{number} cells that work with {beside}{those if in_part else ''}"
+            if number == 1:
+                compared = f"1 cell that works {'in part ' if in_part else ''}with {beside}"
             yield LaneAlert(
                 lane=rows[0].lane,
                 what=what,
@@ -334,18 +342,3 @@ def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator
                 cells=broken,
                 sentence=f"{what} {verb} {len(broken)} of {compared}",
             )
-
-
-def _what(known: Snapshot, cell: Cell, row: LaneCell) -> tuple[str, str]:
-    axis = lane_axis(known.matrix, cell)
-    if axis is None:
-        return "the lowest declared versions", "with newer ones"
-    earlier = known.by_id[row.against].cell.on(axis.name).version
-    return f"{axis.package} {cell.on(axis.name).version}", f"with {earlier}"
-
-
-def _compared(in_part: int, number: int, beside: str) -> str:
-    if number == 1:
-        return f"1 cell that works {'in part ' if in_part else ''}{beside}"
-    those = "all" if in_part == number else f"{in_part}"
-    return f"{number} cells that work {beside}{f', {those} of them in part' if in_part else ''}"

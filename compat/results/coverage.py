@@ -85,31 +85,24 @@ class CellCount(StrictValue, frozen=True, kw_only=True):
 
 
 def cell_count(snapshot: Snapshot) -> CellCount:
-    return snapshot.once("cell-count", lambda: _cell_count(snapshot))
+    def count() -> CellCount:
+        states: Counter[str] = Counter()
+        untried = [(kind, expected, "untried") for _, kind, expected in snapshot.untried]
+        ruled_out = snapshot.ruled_out
+        for entry in snapshot.known:
+            if entry.planned and entry.is_tested:
+                # Where a fact rules out a tested cell, the test counts.
+                ruled_out -= entry.obstacle is not None
+                states["tested"] += 1
+            elif entry.planned and entry.obstacle is None:
+                of_run = "undecided" if entry.runs else "untried"
+                untried.append((entry.kind, entry.expected, of_run))
+        for kind, expected, otherwise in untried:
+            known = "refused" if kind == "broken" else otherwise
+            states[known if expected is None else "expected"] += 1
+        return CellCount(ruled_out=ruled_out, **states)
 
-
-def _cell_count(snapshot: Snapshot) -> CellCount:
-    states: Counter[str] = Counter()
-    for entry in snapshot.known:
-        if not entry.planned:
-            continue
-        # Where a fact rules out a tested cell, the test counts.
-        states["ruled out twice"] += entry.is_tested and entry.obstacle is not None
-        if entry.is_tested:
-            states["tested"] += 1
-        elif entry.obstacle is None:
-            of_run = "undecided" if entry.runs else "untried"
-            states[_without_run(entry.kind, entry.expected) or of_run] += 1
-    for _, kind, expected in snapshot.untried:
-        states[_without_run(kind, expected) or "untried"] += 1
-    ruled_out = snapshot.ruled_out - states.pop("ruled out twice", 0)
-    return CellCount(ruled_out=ruled_out, **states)
-
-
-def _without_run(kind: Kind, expected: Kind | None) -> str:
-    if expected is not None:
-        return "expected"
-    return "refused" if kind == "broken" else ""
+    return snapshot.once("cell-count", count)
 
 
 class CoverageCount:
@@ -119,7 +112,6 @@ class CoverageCount:
         self._kinds: dict[str, Kind] = {}
         self._evidence: dict[str, EvidenceKind] = {}
         self._places: dict[str, list[str]] = {}
-        self._place_of: dict[str, str] = {}
         self._lockable: set[str] = set()
         for entry in snapshot.entries:
             if entry.planned:
@@ -127,51 +119,38 @@ class CoverageCount:
                 self._kinds[cell.id] = entry.likely
                 self._evidence[cell.id] = entry.evidence
                 self._places.setdefault(cell.place, []).append(cell.id)
-                self._place_of[cell.id] = cell.place
                 answer = snapshot.plain.get(cell.id)
                 if entry.lock_digest is not None or (answer is not None and not answer.refusal):
                     self._lockable.add(cell.id)
-        self._answered = sum(kind != "unknown" for kind in self._kinds.values())
-        self._answered_places = sum(map(self._is_answered, self._places.values()))
 
     @property
     def coverage(self) -> Coverage:
-        waiting = {c for c in self._lockable if self._kinds[c] == "unknown"}
-        answered = [place for place in self._places.values() if self._is_answered(place)]
+        kinds, best, lockable_places = self._kinds, Counter[EvidenceKind](), 0
+        waiting = {cell for cell in self._lockable if kinds[cell] == "unknown"}
+        for place in self._places.values():
+            working = [cell for cell in place if kinds[cell] in WORKING]
+            if working or all(kinds[cell] != "unknown" for cell in place):
+                known = (self._evidence[cell] for cell in working or place)
+                best[min(known, key=_RANKED.index)] += 1
+            else:
+                lockable_places += not waiting.isdisjoint(place)
         return Coverage(
-            cells=len(self._kinds),
-            answered=self._answered,
+            cells=len(kinds),
+            answered=sum(kind != "unknown" for kind in kinds.values()),
             lockable=len(waiting),
             places=len(self._places),
-            answered_places=self._answered_places,
-            lockable_places=sum(
-                not waiting.isdisjoint(place) and not self._is_answered(place)
-                for place in self._places.values()
-            ),
+            answered_places=best.total(),
+            lockable_places=lockable_places,
             evidence=dict(sorted(Counter(self._evidence.values()).items())),
-            place_evidence=dict(sorted(Counter(map(self._best, answered)).items())),
+            place_evidence=dict(sorted(best.items())),
         )
 
     def lock(self, cells: Iterable[Cell]) -> None:
         self._lockable.update(cell.id for cell in cells if cell.id in self._kinds)
 
     def answer(self, cells: Iterable[Cell], kind: Kind) -> None:
-        for cell in cells:
-            if cell.id not in self._kinds or kind == "unknown":
-                continue
-            place = self._places[self._place_of[cell.id]]
-            before = self._is_answered(place)
-            self._answered += self._kinds[cell.id] == "unknown"
-            self._kinds[cell.id] = kind
-            self._answered_places += self._is_answered(place) - before
-
-    def _is_answered(self, place: list[str]) -> bool:
-        kinds = [self._kinds[cell] for cell in place]
-        return any(kind in WORKING for kind in kinds) or "unknown" not in kinds
-
-    def _best(self, place: list[str]) -> EvidenceKind:
-        working = [cell for cell in place if self._kinds[cell] in WORKING]
-        return min((self._evidence[cell] for cell in working or place), key=_RANKED.index)
+        if kind != "unknown":
+            self._kinds |= {cell.id: kind for cell in cells if cell.id in self._kinds}
 
 
 def coverage(snapshot: Snapshot) -> Coverage:

@@ -57,7 +57,11 @@ def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
     plan.
     """
     feasible = dict(_places(snapshot))
-    where: dict[str, Place] = dict.fromkeys(_places_in_lanes(snapshot), "new-release")
+    subject = snapshot.matrix.subject_axis
+    newest = axis_coordinates(subject, snapshot.catalogue)[-1:] if snapshot.lanes else ()
+    untried = (entry for entry in snapshot.lanes if entry.planned and not entry.runs)
+    in_lanes = (entry.id for entry in untried if entry.cell.on(subject.name) in newest)
+    where: dict[str, Place] = dict.fromkeys(in_lanes, "new-release")
     where |= feasible | dict.fromkeys(proposed, "proposal")
     every = (*snapshot.known, *snapshot.lanes)
     known = {entry.cell.id: entry for entry in every if entry.runs or entry.lock_digest is not None}
@@ -140,11 +144,3 @@ def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
         is_near = all(cell.on(axis).version in versions for axis, versions in floors.items())
         if is_near and cell.on(subject).version == newest:
             yield cell.id, "floor"
-
-
-def _places_in_lanes(snapshot: Snapshot) -> Iterator[str]:
-    subject = snapshot.matrix.subject_axis
-    newest = axis_coordinates(subject, snapshot.catalogue)[-1:]
-    for entry in snapshot.lanes:
-        if entry.planned and not entry.runs and entry.cell.on(subject.name) in newest:
-            yield entry.cell.id

@@ -66,11 +66,10 @@ def seconds_left(
     A cell that runs longer than expected has no known rest; its time is never subtracted from the
     others'.
     """
-    parts: list[float] = []
-    for seconds in (*running, *waiting):
-        if seconds is None:
-            return None
-        parts.append(max(0.0, seconds))
+    every = (*running, *waiting)
+    parts = [max(0.0, seconds) for seconds in every if seconds is not None]
+    if len(parts) < len(every):
+        return None
     return max(sum(parts) / workers, max(parts, default=0.0))
 
 
@@ -111,10 +110,8 @@ class ChangePoint(Value, frozen=True):
 
 
 def change_point(values: Sequence[float]) -> ChangePoint | None:
-    """Return where values change most clearly; None where that may be random.
-
-    It uses the rank sum of the two sides (Mann and Whitney, 1947), and requires medians that differ
-    by a half.
+    """It uses the rank sum of the two sides (Mann and Whitney, 1947), and requires medians that
+    differ by a half.
     """
     splits = range(_FEWEST, len(values) - _FEWEST + 1)
     clearest = max(splits, key=lambda index: abs(_score(values, index)), default=None)

@@ -5,7 +5,6 @@ The last is an expectation and no proof. Such a cell stays `unknown`, ranks behi
 and moves nothing.
 """
 
-import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
@@ -29,17 +28,13 @@ from compat.results.snapshot import Snapshot
 from compat.run.outcome import PLACED, STAGES, Failed, Outcome, brief, is_spurious
 
 _NOTHING = KeptClauses()
-# The clauses that cells contain, by the ids of these.
-_Contained = Mapping[str, tuple[Clause | FileClause, ...]]
 
 
 def with_answers(
     known: Snapshot, answers: Mapping[str, PlainAnswer], clauses: KeptClauses = _NOTHING
 ) -> Snapshot:
-    """Return the snapshot with the resolvers' answers by its day, by cell, and with inferences.
-
-    Inferences come from the clauses that were known then and are not refuted since, or from tested
-    neighbours that agree.
+    """Inferences come from the clauses that were known then and are not refuted since, or from
+    tested neighbours that agree.
     """
     on_day = {cell: answer for cell, answer in answers.items() if answer.on <= known.day}
     before = KeptClauses(
@@ -53,11 +48,22 @@ def with_answers(
     standing: Consequences | None = None
     if before != _NOTHING:
         every = Consequences(known.feasibility, before)
-        disproofs = tuple(_disproofs(known, on_day, _contained(known, on_day, every)))
+        disproofs = tuple(_disproofs(known, on_day, every))
         standing = every.without(disproofs)
 
     def answered(entry: Answer) -> Answer:
-        refusal = _known(entry, on_day.get(entry.id), standing)
+        # The resolver's answer, else an inference. A failure that concerns only our builds, such as
+        # a missing one, does not count.
+        answer = on_day.get(entry.id)
+        refusal: KnownRefusal | None = None
+        asked = None if answer is None else answer.refusal
+        if answer is not None and asked is not None and not is_spurious(asked):
+            because, on, witness = answer.because, answer.on, answer.cell
+            refusal = KnownRefusal(
+                outcome=asked, because=because, on=on, ground="asked", witness=witness
+            )
+        elif standing is not None and _is_open(entry):
+            refusal = standing.of(entry.cell)
         if refusal is None:
             return entry
         # Fault is only attributed where something ran.
@@ -76,9 +82,7 @@ def with_locks(
     versions_of: Callable[[str], Mapping[str, Version]] | None = None,
     before: Mapping[str, Answer] = MappingProxyType({}),
 ) -> Snapshot:
-    """Return the snapshot with its cells' locks.
-
-    The lock of a cell in `before` is not read again; an unreadable one is ignored. `versions_of`
+    """The lock of a cell in `before` is not read again; an unreadable one is ignored. `versions_of`
     returns the versions of the axes in the lock of a cell, where that is faster than reading the
     lock.
     """
@@ -200,41 +204,27 @@ def fallen(known: Snapshot, clauses: KeptClauses) -> tuple[str, ...]:
     )
 
 
-def _known(
-    entry: Answer, answer: PlainAnswer | None, standing: Consequences | None
-) -> KnownRefusal | None:
-    """What is known of a cell: the resolver's answer, else an inference.
-
-    A failure that concerns only our builds, such as a missing one, does not count.
-    """
-    asked = None if answer is None else answer.refusal
-    if answer is not None and asked is not None and not is_spurious(asked):
-        return KnownRefusal(
-            outcome=asked, because=answer.because, on=answer.on, ground="asked", witness=answer.cell
-        )
-    return standing.of(entry.cell) if standing is not None and _is_open(entry) else None
-
-
 def _is_open(entry: Answer) -> bool:
     return entry.planned and entry.obstacle is None and not entry.is_tested
 
 
-def _contained(
-    known: Snapshot, answers: Mapping[str, PlainAnswer], consequences: Consequences
-) -> _Contained:
-    locked = sorted(cell for cell, answer in answers.items() if answer.outcome == LOCKED)
-    beside = (entry for cell in locked if (entry := known.by_id.get(cell)) is not None)
-    planned = {e.cell.id: e.cell for e in (*known.known, *beside) if e.planned}
-    every = ((cell_id, *consequences.contained(cell)) for cell_id, cell in planned.items())
-    return {cell: (*conflicts, *files) for cell, conflicts, files in every if conflicts or files}
-
-
 def _disproofs(
-    known: Snapshot, answers: Mapping[str, PlainAnswer], contained: _Contained
+    known: Snapshot, answers: Mapping[str, PlainAnswer], consequences: Consequences
 ) -> Iterator[Disproof]:
     disproved: set[Clause | FileClause] = set()
-    for cell, clauses in contained.items():
-        answer, reached = answers.get(cell), _reached(known.by_id[cell])
+    locked = sorted(cell for cell, answer in answers.items() if answer.outcome == LOCKED)
+    beside = (entry for cell in locked if (entry := known.by_id.get(cell)) is not None)
+    planned = {e.cell.id: e for e in (*known.known, *beside) if e.planned}
+    for cell, entry in planned.items():
+        conflicts, files = consequences.contained(entry.cell)
+        clauses: tuple[Clause | FileClause, ...] = (*conflicts, *files)
+        # The day of each run, and where it failed: one stage more than the last if it passed.
+        reached = [
+            (each.run.started.date(), max(map(_stage, each.outcomes)))
+            for each in (entry.counted if clauses else ())
+            if each.run.lock_digest
+        ]
+        answer = answers.get(cell)
         if answer is not None and answer.outcome == LOCKED:
             reached.append((answer.on, STAGES.index("install")))
         for day, stage in reached:
@@ -247,16 +237,7 @@ def _disproofs(
                     yield Disproof(clause=clause, cell=cell, on=day)
 
 
-def _reached(entry: Answer) -> list[tuple[datetime.date, int]]:
-    return [
-        (counted.run.started.date(), max(map(_stage, counted.outcomes)))
-        for counted in entry.counted
-        if counted.run.lock_digest
-    ]
-
-
 def _stage(outcome: Outcome) -> int:
-    """The number of the stage in which a run failed, one more than the last where it passed."""
     return STAGES.index(outcome.stage) if isinstance(outcome, Failed) else len(STAGES)
 
 
@@ -277,7 +258,7 @@ def with_expectations(known: Snapshot) -> Snapshot:
 
     def tested(cell_id: str) -> Signature | None:
         entry = by_id.get(cell_id)
-        return tested_signature(entry) if entry is not None and entry.is_known else None
+        return None if entry is None else tested_signature(entry)
 
     def is_even(cell_id: str) -> bool:
         entry = by_id.get(cell_id)
@@ -329,10 +310,7 @@ class Lines:
                 yield ends
 
     def _is_known_to_fail(self, cell: Cell, ends: _Ends) -> bool:
-        """Whether a cell expected to work is declared to fail, and not both ends with it.
-
-        Where the declaration includes both ends, they work in spite of it.
-        """
+        """Where the declaration includes both ends, they work in spite of it."""
         kind = (self._tested(ends[0]) or ("broken",))[0]
         cells = [readable_cell(end, self._known.matrix) for end in ends[:2]]
         about = (
@@ -389,10 +367,8 @@ def signature_of(verdict: Answer) -> Signature:
 
 
 def agreement(low: Signature, high: Signature) -> Signature:
-    """Return what two tested neighbours imply for the cells between them; empty for nothing.
-
-    Each capability is a separate line: one that fails in only one neighbour is left open, and does
-    not change those that fail in both.
+    """Each capability is a separate line: one that fails in only one neighbour is left open, and
+    does not change those that fail in both.
     """
     if low == high:
         return low
@@ -403,10 +379,8 @@ def agreement(low: Signature, high: Signature) -> Signature:
 
 
 def _cause(outcome: Outcome) -> str:
-    """The cause that broken neighbours must share.
-
-    Only the package of a place counts: lines move between releases, and so does the first of many
-    files that a Python cannot run.
+    """Only the package of a place counts: lines move between releases, and so does the first of
+    many files that a Python cannot run.
     """
     if isinstance(outcome, Failed) and outcome.cause in PLACED:
         package = outcome.subject.partition("/")[0]
@@ -434,7 +408,12 @@ def _expected(entry: Answer, low: Answer, high: Answer, axis: str) -> Answer:
     if kind == "works":
         same = "both work"
     elif kind == "partial":
-        same = _in_part(signature_of(low), signature_of(high))
+        lower, upper = signature_of(low), signature_of(high)
+        same = "both work in part"
+        if shared := agreement(lower, upper)[1:]:
+            same += f": {_some(shared)} {'fails' if len(shared) == 1 else 'fail'} in both"
+        if open_ids := sorted({*lower[1:]} ^ {*upper[1:]}):
+            same += f", and {_some(open_ids)} in one of them alone, which stays open"
     reason = f"inferred: of the versions of {axis} around it, {ends} {same}; nothing between speaks"
     return msgspec.structs.replace(
         entry,
@@ -443,17 +422,6 @@ def _expected(entry: Answer, low: Answer, high: Answer, axis: str) -> Answer:
         stale=low.stale or high.stale,
         reasons=(f"{reason} against it",),
     )
-
-
-def _in_part(low: Signature, high: Signature) -> str:
-    shared = agreement(low, high)[1:]
-    open_ids = sorted({*low[1:]} ^ {*high[1:]})
-    words = "both work in part"
-    if shared:
-        words += f": {_some(shared)} {'fails' if len(shared) == 1 else 'fail'} in both"
-    if open_ids:
-        words += f", and {_some(open_ids)} in one of them alone, which stays open"
-    return words
 
 
 def _some(ids: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -20,7 +20,7 @@ from packaging.version import Version
 
 from compat.declare.matrix import Matrix
 from compat.declare.platforms import PlatformName, target_of
-from compat.files import Keep, read_if_there, write
+from compat.files import read_if_there, write
 from compat.index.kept import decode_packages, encode_packages
 from compat.index.release import Catalogue, Package, Release
 from compat.lock.lock_text import encode_lock
@@ -99,7 +99,6 @@ class Install(StrictValue, frozen=True, kw_only=True):
 
     @property
     def evidence(self) -> PlatformEvidence:
-        """The kind of evidence on another platform."""
         if self.ground == "metadata":
             return "declared"
         return "locked" if self.state == "resolves" else "asked"
@@ -175,7 +174,6 @@ def install_causes(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
 
 
 def on_platforms(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
-    """Return the best result of each release on each other platform, with the Pythons."""
     groups: dict[tuple[str, str], list[Install]] = {}
     for install in installs:
         groups.setdefault((install.release, install.platform), []).append(install)
@@ -195,11 +193,7 @@ def newest_on(
 
 
 def plain_questions(facts: Feasibility) -> Iterator[tuple[Install, Cell | None, Obstacle | None]]:
-    """Yield the install of each release on each Python, oldest first, with its cell or why it has
-    none.
-
-    The plan's facts about packages deeper in the tree are ignored: the install tests them.
-    """
+    """The plan's facts about packages deeper in the tree are ignored: the install tests them."""
     subject, python = facts.matrix.subject, facts.matrix.interpreters.name
     others = [axis.name for axis in facts.matrix.packages if axis is not facts.matrix.subject_axis]
     pairs: dict[tuple[Version, Version], list[Cell]] = {}
@@ -311,10 +305,8 @@ def platform_facts(
     elsewhere: Sequence[Package] | None,
     platform: PlatformName,
 ) -> Feasibility:
-    """Return the facts of rules and catalogue about cells of another platform.
-
-    `elsewhere` has the wheels for other platforms of the subject's pins. Without it these packages
-    are unknown, and nothing is ruled out because of them.
+    """`elsewhere` has the wheels for other platforms of the subject's pins. Without it these
+    packages are unknown, and nothing is ruled out because of them.
     """
     further = {
         (package.name, release.version): release.artifacts
@@ -404,27 +396,23 @@ class _NewestFiles:
         self._found: dict[str, tuple[str, tuple[str, ...]]] = {}
 
     def of(self, package: str) -> tuple[str, tuple[str, ...]]:
-        if package not in self._found:
-            self._found[package] = self._newest(package)
-        return self._found[package]
-
-    def _newest(self, package: str) -> tuple[str, tuple[str, ...]]:
+        if package in self._found:
+            return self._found[package]
+        newest: tuple[str, tuple[str, ...]] = "", ()
         finals = [r for r in self._releases[package] if not r.version.is_prerelease]
         for release in sorted(finals, key=lambda release: release.version, reverse=True):
             series = sorted(self._installable.patches)
             pythons = [s for s in series if self._installable.can_install(release, s)]
             if pythons:
-                return str(release.version), tuple(map(str, pythons))
-        return "", ()
+                newest = str(release.version), tuple(map(str, pythons))
+                break
+        return self._found.setdefault(package, newest)
 
 
 def with_platform_answers(
     installs: Iterable[Install], answers: Mapping[str, PlainAnswer]
 ) -> Iterator[Install]:
-    """Yield the installs of a platform, with a resolver's answer where metadata leaves it open.
-
-    Metadata is newer than an answer that it contradicts: it is read together with the index.
-    """
+    """Metadata is newer than an answer that it contradicts: it is read together with the index."""
     for install in installs:
         answer = answers.get(install.cell.partition("@")[0])
         is_asked = answer is not None and install.state == "by-metadata"
@@ -474,24 +462,25 @@ class PlatformFiles:
         elsewhere = None if text is None else decode_packages(text.decode(errors="replace"), source)
         return platform_facts(matrix, catalogue, elsewhere, platform)
 
-    def installs(self, matrix: Matrix, catalogue: Catalogue, keep: Keep) -> tuple[Install, ...]:
+    def installs(
+        self,
+        matrix: Matrix,
+        catalogue: Catalogue,
+        keep: Callable[[str, Iterable[bytes], Callable[[], bytes]], bytes] | None = None,
+    ) -> tuple[Install, ...]:
+        """`keep` returns what the function makes of the sources, from where that is kept."""
+
         def declared() -> bytes:
-            return msgspec.msgpack.encode(
-                [
-                    install
-                    for name in matrix.platforms
-                    for install in declared_installs(self.facts(matrix, catalogue, name), name)
-                ]
-            )
+            facts = ((self.facts(matrix, catalogue, name), name) for name in matrix.platforms)
+            return msgspec.msgpack.encode([i for each in facts for i in declared_installs(*each)])
 
         if not matrix.platforms:
             return ()
         wheels = read_if_there(self.wheels_path) or b""
-        known = msgspec.msgpack.decode(keep("platforms", (wheels,), declared), type=list[Install])
-        return tuple(
-            install
+        body = declared() if keep is None else keep("platforms", (wheels,), declared)
+        known = msgspec.msgpack.decode(body, type=list[Install])
+        each = (
+            (self.answers(name), [i for i in known if i.platform == name])
             for name in matrix.platforms
-            for install in with_platform_answers(
-                (install for install in known if install.platform == name), self.answers(name)
-            )
         )
+        return tuple(i for answers, own in each for i in with_platform_answers(own, answers))

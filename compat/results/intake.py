@@ -19,7 +19,7 @@ from compat.lock.lockfile import Lock
 from compat.results.record import Record, decode_line, encode_line
 from compat.results.record_files import ATTRIBUTES, RecordFiles, about, lines_of
 from compat.run.evidence import Isolation
-from compat.run.outcome import Cause, Passed
+from compat.run.outcome import Cause, Failed, Passed
 from compat.value import Value
 
 MOST_LINES = 20_000
@@ -78,7 +78,6 @@ class StoreWatch:
         return record
 
     def set_aside(self) -> tuple[str, ...]:
-        """Move foreign lines of the store to `.set-aside` below it, and return their new paths."""
         names: list[str] = []
         for path in self._paths():
             with files.locked(path):
@@ -98,8 +97,6 @@ class StoreWatch:
 
 
 class _Handed(NamedTuple):
-    """A submitted line, or a file that holds no records."""
-
     name: str
     found: Fault | tuple[Path, int, int]
     cell: str = ""
@@ -124,11 +121,8 @@ def handed(folder: Path, here: Checkout) -> Iterator[tuple[str, Record | Fault]]
             yield item.name, _looked_at(item.name, *item.found, here)
         elif several[key]:
             number, several[key] = several[key], 0
-            because = (
-                f"is one of {number:,} records of {item.cell}, and a run makes one of a cell;"
-                " none is taken"
-            )
-            yield item.name, _fault(item.name, because)
+            because = f"is one of {number:,} records of {item.cell}, and a run makes one of a cell"
+            yield item.name, _fault(item.name, f"{because}; none is taken")
     for item in every[MOST_LINES:]:
         because = f"is one record too many: at most {MOST_LINES:,} can be imported at once"
         yield item.name, _fault(item.name, because)
@@ -159,9 +153,7 @@ def _elsewhere(record: Record, checkout: Checkout) -> str:
         return "is of a lock, but the cell has none here"
     if lock is not None and record.lock_digest != lock.digest:
         return "is of another lock than the cell has here"
-    if record.suite_digest != checkout.suite_digest and not (
-        record.suite_digest == "" and lock is None
-    ):
+    if record.suite_digest != checkout.suite_digest and (record.suite_digest or lock is not None):
         return "is of another suite than the one here"
     return ""
 
@@ -172,10 +164,8 @@ def _unasked(record: Record, name: str, checkout: Checkout) -> str:
         if asked is None:
             return f"is of {record.cell}, which the plan gives to no shard"
         if name.rpartition("/")[0] != asked:
-            return (
-                f"does not lie in {asked}/, the folder of the shard that the plan gives"
-                f" {record.cell} to"
-            )
+            place = f"the folder of the shard that the plan gives {record.cell} to"
+            return f"does not lie in {asked}/, {place}"
     planned = checkout.tiers.get(record.cell, record.tier)
     # A cell without a lock never ran, whatever its tier.
     if record.lock_digest and record.tier != planned:
@@ -183,18 +173,14 @@ def _unasked(record: Record, name: str, checkout: Checkout) -> str:
     if record.lock_digest and checkout.isolation not in (None, record.isolation):
         return f"says that it ran at {record.isolation}, and {checkout.isolation} was asked for"
     moments = [record.started, *(attempt.started for attempt in record.attempts)]
-    if max(moments) > checkout.moment:
-        return f"says that it started in the future, at {max(moments).isoformat()}"
-    if min(moments) < checkout.since:
-        return (
-            f"says that it started at {min(moments).isoformat()}, before"
-            f" {checkout.since.isoformat()}"
-        )
+    first, last, since = min(moments), max(moments), checkout.since
+    if last > checkout.moment:
+        return f"says that it started in the future, at {last.isoformat()}"
+    if first < since:
+        return f"says that it started at {first.isoformat()}, before {since.isoformat()}"
     if record.run_url != checkout.run_url:
-        asked_run = checkout.run_url or "no run on GitHub"
-        return (
-            f"says that {record.run_url or 'no run on GitHub'} made it, but {asked_run} was asked"
-        )
+        maker, asked_run = (url or "no run on GitHub" for url in (record.run_url, checkout.run_url))
+        return f"says that {maker} made it, but {asked_run} was asked"
     return ""
 
 
@@ -206,26 +192,19 @@ def _unlike_a_run(record: Record, checkout: Checkout) -> str:
         return "is of a run, but lists no attempt"
     if is_installed and {(item.name, item.version) for item in record.installed} != pins:
         return "says that other packages were installed than the lock pins"
-    if isinstance(outcome, Passed) and not any(
-        capability.status == "yes" for capability in record.capabilities
-    ):
+    if isinstance(outcome, Passed) and all(c.status != "yes" for c in record.capabilities):
         return "passed, but no capability worked"
     owed = checkout.owed.get(record.tier, frozenset()) if isinstance(outcome, Passed) else ()
     if missing := {*owed}.difference(item.id for item in record.capabilities):
         return f"passed, but says nothing of {min(missing)}, which the suite asks"
-    raised = (
-        not isinstance(outcome, Passed) and outcome.stage == "test" and outcome.cause in _OF_TESTS
-    )
-    if raised and not any(capability.status == "no" for capability in record.capabilities):
+    statuses = {capability.status for capability in record.capabilities}
+    raised = isinstance(outcome, Failed) and outcome.stage == "test" and outcome.cause in _OF_TESTS
+    if raised and "no" not in statuses:
         return f"has outcome {outcome}, but no capability failed"
-    strange = next(
-        (item.id for item in record.capabilities if not checkout.suite_ids.has(item.id)), None
-    )
-    return (
-        ""
-        if strange is None
-        else f"tells of the capability {strange[:80]!r}, which no test of the suite has"
-    )
+    for item in record.capabilities:
+        if not checkout.suite_ids.has(item.id):
+            return f"tells of the capability {item.id[:80]!r}, which no test of the suite has"
+    return ""
 
 
 def _files(folder: str | Path, prefix: str, depth: int) -> Iterator[_Handed]:

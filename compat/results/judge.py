@@ -167,9 +167,7 @@ def judged_again(
 
 
 def asked_about(cell: str, present: EvaluationContext) -> frozenset[str]:
-    """Return the packages by which alone a cell can be broken; empty where any can.
-
-    A relaxed cell tests whether the subject works with its coordinates once other packages may
+    """A relaxed cell tests whether the subject works with its coordinates once other packages may
     move, so a failure or conflict of those is no answer. Fresh and dated cells test the published
     requirements.
     """
@@ -316,30 +314,21 @@ class RunGroup:
         ends = [_of_subject(outcome, asked, self.helpers) for outcome in outcomes]
         self._every += ends
         self._reached |= {_reached_tests(end) for end in ends}
+        failing = [capability for capability in self.capabilities if capability.status == "no"]
         if not is_outranked:
             self.outcomes += ends
-            self.is_finished = self.is_finished and self._ended_by_tests(ends)
+            # A crash, a time limit and tests that never ran are no failing capability.
+            by_tests = {brief(failed) for c in failing if (failed := c.failed) is not None}
+            are_ended = all(isinstance(end, Passed) or brief(end) in by_tests for end in ends)
+            self.is_finished = self.is_finished and are_ended
         self.faults = tuple(
-            CapabilityFault(id=capability.id, fault=blame_of(capability, self._blames))
-            for capability in self._failing
+            CapabilityFault(id=c.id, fault=blame_of(c, self._blames)) for c in failing
         )
         self.kind = self._kind()
 
     @cached_property
     def score(self) -> Score:
         return Score.of(self.capabilities, self.faults, finished=self.is_finished)
-
-    @property
-    def _failing(self) -> tuple[Capability, ...]:
-        return tuple(capability for capability in self.capabilities if capability.status == "no")
-
-    def _ended_by_tests(self, outcomes: Iterable[Outcome]) -> bool:
-        """Whether the tests of the newest run finished: it passed, or failed by finished tests.
-
-        A crash, a time limit and tests that never ran are no failing capability.
-        """
-        ends = {brief(failed) for c in self._failing if (failed := c.failed) is not None}
-        return all(isinstance(end, Passed) or brief(end) in ends for end in outcomes)
 
     def _kind(self) -> Kind:
         if self.changing or len(self._reached) > 1 or len(set(map(brief, self.outcomes))) > 1:
@@ -353,21 +342,14 @@ class RunGroup:
         if _reached_tests(outcome) and "yes" in statuses:
             is_excused = all(fault.fault in EXCUSED for fault in self.faults)
             return "works" if is_excused and self.is_finished else "partial"
-        return "unknown" if self.blocked_by or self._is_nobodys else "broken"
-
-    @property
-    def _is_nobodys(self) -> bool:
-        """Whether nothing shows that a crash of a relaxed cell is the tested packages' own."""
-        last = self.outcomes[-1]
-        crashed = isinstance(last, Failed) and last.cause in CRASHES
-        return bool(self._asked) and crashed and not self.newest.involved
+        # Of a relaxed cell nothing may show that a crash is the tested packages' own.
+        crashed = isinstance(outcome, Failed) and outcome.cause in CRASHES
+        is_nobodys = bool(self._asked) and crashed and not self.newest.involved
+        return "unknown" if self.blocked_by or is_nobodys else "broken"
 
     @property
     def blocked_by(self) -> str:
-        """The package, neither subject nor on an axis, by which the newest run failed.
-
-        A package that only runs the tests is never a tested one.
-        """
+        """A package that only runs the tests is never a tested one."""
         last = self.outcomes[-1] if self.outcomes else None
         if isinstance(last, Failed) and last.cause == "test-runner":
             return self.newest.involved[0] if self.newest.involved else "pytest"
@@ -386,19 +368,11 @@ class RunGroup:
         core = (CORE_ALONE,) if self.tier == "smoke" and self._reached == {True} else ()
         match self.kind:
             case "flaky" if self.changing:
-                return (
-                    (
-                        "on the same lock and suite these came and went:"
-                        f" {', '.join(sorted(self.changing))}"
-                    ),
-                )
+                listed = ", ".join(sorted(self.changing))
+                return (f"on the same lock and suite these came and went: {listed}",)
             case "flaky":
-                return (
-                    (
-                        "the same lock and suite gave"
-                        f" {' and '.join(sorted(set(map(str, self._every))))}"
-                    ),
-                )
+                listed = " and ".join(sorted(set(map(str, self._every))))
+                return (f"the same lock and suite gave {listed}",)
             case "unknown":
                 blocker = f"blocked by {self.blocked_by}"
                 cause = blocker if self.blocked_by else "nothing shows whose code crashed"
@@ -417,11 +391,10 @@ class RunGroup:
             (("release",), "in every combination of this release these fail"),
             (("index",), "not available today"),
         )
-        return "".join(
-            f"; {phrase}: {', '.join(ids)}"
-            for faults, phrase in words
-            if (ids := sorted(fault.id for fault in self.faults if fault.fault in faults))
+        each = (
+            (phrase, sorted(f.id for f in self.faults if f.fault in of)) for of, phrase in words
         )
+        return "".join(f"; {phrase}: {', '.join(ids)}" for phrase, ids in each if ids)
 
 
 def _reached_tests(outcome: Outcome) -> bool:
@@ -431,7 +404,6 @@ def _reached_tests(outcome: Outcome) -> bool:
 def _of_subject(
     outcome: Outcome, capabilities: Iterable[Capability], helpers: frozenset[str]
 ) -> Outcome:
-    """Return what an outcome says of the subject: a failing helper of the suite says nothing."""
     if not isinstance(outcome, Failed) or outcome.stage != "test" or outcome.subject not in helpers:
         return outcome
     return next(
@@ -479,10 +451,7 @@ class Attribution:
         return replace(present, faults=self._faults[version, issues])
 
     def _faults_of(self, version: Version, issues: Sequence[int]) -> Iterator[CapabilityFault]:
-        """Who would be at fault in a cell of that release with these issues.
-
-        Declarations about the failure decide first, then the other cells of the release.
-        """
+        """Declarations about the failure decide first, then the other cells of the release."""
         working = self._works_in(version)
         for number in issues:
             issue = self._known[number]
@@ -491,23 +460,15 @@ class Attribution:
         yield from (CapabilityFault(id=name, fault="combination") for name in sorted(working))
 
     @cached_property
-    def _working(self) -> list[tuple[Cell, frozenset[str]]]:
-        steady = ((answer.cell, steadily_working(answer)) for answer in self._answers)
-        return [(cell, working_ids) for cell, working_ids in steady if working_ids]
-
-    @cached_property
     def refuting(self) -> dict[int, tuple[Cell, ...]]:
         """The cells that refute a `[[known]]` entry about a capability, by the entry's number.
 
         It works there, where the entry declares a failure. An entry about every combination of a
         release is refuted by any cell of its range. A flaky capability refutes nothing.
         """
+        steady = [(answer.cell, steadily_working(answer)) for answer in self._answers]
         refuting = {
-            number: tuple(
-                cell
-                for cell, ids in self._working
-                if issue.capability in ids and holds(issue, cell)
-            )
+            number: tuple(c for c, ids in steady if issue.capability in ids and holds(issue, c))
             for number, issue in enumerate(self._known)
             if issue.capability
         }
@@ -561,16 +522,18 @@ _CLAIMS = {
 
 
 def refuted(matrix: Matrix, answers: Iterable[Answer]) -> Iterator[Finding]:
-    """Yield a finding for each entry about a capability that a cell of its own range refutes.
-
-    The first such cell is named, fresh results before stale ones. A flaky capability refutes
+    """The first such cell is named, fresh results before stale ones. A flaky capability refutes
     nothing there.
     """
     cells = {each.cell: each for each in answers if not each.cell.unread}
     for number, refuting in Attribution(matrix, cells.values()).refuting.items():
         issue = matrix.known[number]
         first, *others = sorted(refuting, key=lambda cell: (cells[cell].stale, cell.id))
-        yield _finding(number, issue, first, len(others), is_stale=cells[first].stale)
+        more = f" and {len(others)} more" if others else ""
+        message = f"{issue.capability} works in {first.id}{more}, {_CLAIMS[issue.fault]}"
+        again = "; or run the cell again, as its result is stale" if cells[first].stale else ""
+        hint = f"narrow its `when`, or remove it{again}"
+        yield Finding("refuted", ("known", number), message, hint)
     for number, issue in enumerate(matrix.known):
         # How a capability fails in the range of an entry by the records: in several ways where it
         # names none, and never as it names.
@@ -591,12 +554,3 @@ def refuted(matrix: Matrix, answers: Iterable[Answer]) -> Iterator[Finding]:
                 f"no failure of {issue.capability} in this range begins with {issue.outcome!r}"
             )
             yield Finding("unmatched", ("known", number, "outcome"), f"{message}: {ways}")
-
-
-def _finding(number: int, issue: KnownIssue, cell: Cell, others: int, *, is_stale: bool) -> Finding:
-    more = f" and {others} more" if others else ""
-    message = f"{issue.capability} works in {cell.id}{more}, {_CLAIMS[issue.fault]}"
-    hint = "narrow its `when`, or remove it"
-    if is_stale:
-        hint += "; or run the cell again, as its result is stale"
-    return Finding("refuted", ("known", number), message, hint)

@@ -185,18 +185,13 @@ def _remarks(evidence: Evidence, outcome: Outcome, redacted: Redact) -> tuple[st
     wrong = (f"RECORD does not fit the wheel's own file: {text}" for text in evidence.misrecorded)
     kept_out = (f"left out, as it belongs to the interpreter: {text}" for text in evidence.refused)
     plugins = (f"pytest loads a plugin of {text}" for text in evidence.plugins)
-    lacking = (
-        (f"the processor that lacks the instruction is an {evidence.processor}",)
-        if evidence.processor and lacks_instruction(outcome)
-        else ()
-    )
+    of_machine = []
+    if evidence.processor and lacks_instruction(outcome):
+        of_machine = [f"the processor that lacks the instruction is an {evidence.processor}"]
     unsized = [each for each in evidence.steps if each.ended.memory == ("counted",)]
-    loose = (
-        ("/dev/shm and /tmp had no size of their own: bubblewrap is too old",)
-        if unsized and evidence.isolation == "L3"
-        else ()
-    )
-    remarks = (*lacking, *loose, *evidence.suite_notes, *kept_out, *at_start, *plugins, *wrong)
+    if unsized and evidence.isolation == "L3":
+        of_machine += ["/dev/shm and /tmp had no size of their own: bubblewrap is too old"]
+    remarks = (*of_machine, *evidence.suite_notes, *kept_out, *at_start, *plugins, *wrong)
     return tuple(redacted(remark)[:300] for remark in remarks)[:_MOST_REMARKS]
 
 
@@ -204,46 +199,32 @@ def _capability(name: str, trial: Trial, redacted: Redact) -> Capability:
     if trial.status == "passed":
         return Capability(id=name, status="yes", spelling=redacted(trial.spelling))
     if trial.status == "absent":
-        return Capability(
-            id=name, status="absent", missing=tuple(redacted(missing) for missing in trial.missing)
-        )
+        return Capability(id=name, status="absent", missing=tuple(map(redacted, trial.missing)))
     if trial.raised is None:
         return Capability(id=name, status="no", cause="error")
     raised = trial.raised.origin
     cause, _ = match_signature(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
-    subject = (
-        f"{redacted(f'{raised.type}: {raised.message}')[:500]} ({redacted(raised.where)[:400]})"
-    )
-    return Capability(id=name, status="no", cause=cause, subject=subject)
+    what, where = redacted(f"{raised.type}: {raised.message}")[:500], redacted(raised.where)[:400]
+    return Capability(id=name, status="no", cause=cause, subject=f"{what} ({where})")
 
 
 def _metrics(evidence: Evidence) -> tuple[Metric, ...]:
     measured = list(evidence.metrics)
-    if evidence.import_seconds is not None and evidence.imported is None:
-        measured.append(
-            Metric(
-                name="import_seconds",
-                value=round(evidence.import_seconds, 3),
-                unit="s",
-                better="lower",
-            )
-        )
-    if evidence.installed_mb is not None:
-        measured.append(
-            Metric(name=INSTALLED, value=evidence.installed_mb, unit="MiB", better="lower")
-        )
-    peak = max(
-        (step.ended.peak_memory_mb for step in evidence.steps if step.name == "suite"), default=0
-    )
-    if peak:
-        measured.append(Metric(name="peak_memory", value=float(peak), unit="MiB", better="lower"))
+    peaks = (step.ended.peak_memory_mb for step in evidence.steps if step.name == "suite")
+    import_seconds = evidence.import_seconds if evidence.imported is None else None
+    for name, value, unit in (
+        ("import_seconds", None if import_seconds is None else round(import_seconds, 3), "s"),
+        (INSTALLED, evidence.installed_mb, "MiB"),
+        ("peak_memory", float(max(peaks, default=0)) or None, "MiB"),
+    ):
+        if value is not None:
+            measured.append(Metric(name=name, value=value, unit=unit, better="lower"))
     return tuple(sorted(measured, key=lambda metric: metric.name))
 
 
 def _redacted_outcome(outcome: Outcome, redacted: Redact) -> Outcome:
     if isinstance(outcome, Passed):
         return outcome
-    subject, by, place = (
-        redacted(text)[:900] for text in (outcome.subject, outcome.by, outcome.at)
-    )
+    parts = (outcome.subject, outcome.by, outcome.at)
+    subject, by, place = (redacted(text)[:900] for text in parts)
     return Failed(stage=outcome.stage, cause=outcome.cause, subject=subject, by=by, at=place)

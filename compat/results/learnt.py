@@ -88,9 +88,8 @@ def decode_answers(
             if not is_cell_id(answer.cell) or ("+" in answer.cell and not is_any_recipe):
                 kind = "" if is_any_recipe else "fresh "
                 raise ValueError(f"{answer.cell[:80]!r} is not the id of a {kind}cell")
-            if answer.outcome != LOCKED and (
-                answer.refusal is None or answer.refusal.stage != "lock"
-            ):
+            refusal = answer.refusal
+            if answer.outcome != LOCKED and (refusal is None or refusal.stage != "lock"):
                 raise ValueError(f"{answer.cell}: no resolver comes to {answer.outcome}")
     return answers
 
@@ -130,7 +129,6 @@ class Audit(StrictValue, frozen=True, kw_only=True):
 
     @property
     def bound(self) -> float:
-        """The largest share of wrong inferences at 95 % confidence; 1 without an answer."""
         wrong = self.number("wrong")
         return upper_bound(wrong, wrong + self.number("agrees"))
 
@@ -151,9 +149,8 @@ def audited_run(entry: Answer, verdict: Answer) -> AuditedCell:
     if verdict.evidence != "tested":
         finding = "no-answer"
     inferred = expected if entry.outcome is None else str(entry.outcome)
-    return AuditedCell(
-        cell=entry.cell.id, inferred=inferred, outcome=outcome or verdict.kind, finding=finding
-    )
+    outcome = outcome or verdict.kind
+    return AuditedCell(cell=entry.id, inferred=inferred, outcome=outcome, finding=finding)
 
 
 def audited_free(
@@ -268,11 +265,10 @@ class KeptBlame(StrictValue, frozen=True, kw_only=True):
     failed: str
 
     def includes(self, python: Version, versions: Mapping[str, Version]) -> bool:
+        pinned = {name: Version(version) for name, version in self.versions.items()}
         return (
             f"{python.major}.{python.minor}" == self.python
-            and all(
-                versions.get(name) == Version(version) for name, version in self.versions.items()
-            )
+            and all(versions.get(name) == version for name, version in pinned.items())
             and all(each.includes(versions.get(each.package)) for each in self.packages)
         )
 
@@ -354,9 +350,8 @@ def kept_blames(folder: Path) -> tuple[KeptBlame, ...]:
 def keep_blames(folder: Path, blames: Sequence[KeptBlame]) -> None:
     cells = {blame.cell for blame in blames}
     every = (*(blame for blame in kept_blames(folder) if blame.cell not in cells), *blames)
-    lines = sorted(encode(blame).decode() for blame in every)
-    listed = ",\n".join(lines)
-    write(folder / BLAMES, f"[\n{listed}\n]\n".encode())
+    listed = ",\n".join(sorted(encode(blame).decode() for blame in every))
+    write(folder / BLAMES, f"[\n{listed}\n]\n")
 
 
 def _decode_probes(text: str, source: str) -> dict[str, PlainAnswer]:

@@ -7,14 +7,13 @@ from msgspec.structs import replace
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, Rule
 from compat.declare.parsing import minor_series
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
-from compat.plan.requirements import Asked, named
+from compat.plan.requirements import named
 from compat.value import Value
 
 
@@ -35,11 +34,8 @@ class Lifted(Value, frozen=True):
     @property
     def sentence(self) -> str:
         """Describe it without the reason: `one and two 0.4.20 instead of 0.4.14`."""
-        names = " and ".join(
-            (", ".join(self.packages[:-1]), self.packages[-1])
-            if self.packages[1:]
-            else self.packages
-        )
+        *first, last = self.packages
+        names = f"{', '.join(first)} and {last}" if first else last
         if not self.instead:
             return f"{names} left out"
         if not self.published:
@@ -60,23 +56,15 @@ def lifted(facts: Feasibility, cell: Cell, lock: Lock) -> tuple[Lifted, ...]:
 
 
 def _python(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
-    published = (
-        None
-        if lock.inputs.injected_pin is None
-        else facts.published(lock.inputs.injected_pin.version)
-    )
-    if (
-        lock.inputs.install_as_python is None
-        or published is None
-        or published.requires_python is None
-    ):
+    injected = lock.inputs.injected_pin
+    published = None if injected is None else facts.published(injected.version)
+    asked = None if published is None else published.requires_python
+    if lock.inputs.install_as_python is None or asked is None:
         return
     for rule in facts.rules.relaxing(cell):
         if any(relaxation.ignore_requires_python for relaxation in rule.relaxations):
             series = minor_series(lock.inputs.python)
-            yield _one(
-                "Python", _shown([published.requires_python]), series, rule.name, rule.because
-            )
+            yield _one("Python", _shown([asked]), series, rule.name, rule.because)
             return
 
 
@@ -106,7 +94,10 @@ def _packages(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
         if package in relaxations and relaxations[package].to == NOTHING:
             if requirements and locked is None:
                 yield _one(package, published, "", name, because)
-        elif locked is not None and not _kept(requirements, locked):
+        elif locked is not None and any(
+            not requirement.specifier.contains(locked, prereleases=True)
+            for requirement in requirements
+        ):
             yield _one(package, published, str(locked), name, because)
         elif locked is not None and not requirements and replaced.get(package):
             yield _one(package, "", str(locked), name, because)
@@ -115,20 +106,11 @@ def _packages(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
 _GIVEN_UP = "the resolver finds no packages with the published requirement"
 
 
-def _kept(requirements: Iterable[Asked], locked: Version) -> bool:
-    return all(
-        requirement.specifier.contains(locked, prereleases=True) for requirement in requirements
-    )
-
-
 def _shown(specifiers: Iterable[SpecifierSet]) -> str:
     texts = sorted({str(clause) for specifier in specifiers for clause in specifier})
-    exact = [
-        text.removeprefix("==")
-        for text in texts
-        if text.startswith("==") and not text.endswith("*")
-    ]
-    return exact[0] if exact and len(texts) == 1 else ",".join(texts)
+    if len(texts) == 1 and texts[0].startswith("==") and not texts[0].endswith("*"):
+        return texts[0].removeprefix("==")
+    return ",".join(texts)
 
 
 def _one(package: str, published: str, instead: str, rule: str, because: str) -> Lifted:

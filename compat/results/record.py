@@ -71,18 +71,17 @@ def strict(text: str) -> Any:
     """Parse strict JSON (RFC 8259); raise ValueError where msgspec does, and for a duplicate key,
     of which msgspec takes the last.
     """
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = dict(pairs)
+        for key, _ in pairs if len(members) < len(pairs) else ():
+            if sum(key == other for other, _ in pairs) > 1:
+                raise ValueError(f"has the key {key[:_MOST_SHOWN]!r} twice")
+        return members
+
     document = msgspec.json.decode(text)
-    json.loads(text, object_pairs_hook=_unique)
+    json.loads(text, object_pairs_hook=unique)
     return document
-
-
-def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    members: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in members:
-            raise ValueError(f"has the key {key[:_MOST_SHOWN]!r} twice")
-        members[key] = value
-    return members
 
 
 FORMAT = 5
@@ -140,7 +139,6 @@ class Capability(StrictValue, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> Failed | None:
-        """The failure of a `no`, with the thing and the place of its subject; else None."""
         return _failed(self.id, self.cause, self.subject) if self.status == "no" else None
 
 
@@ -218,9 +216,8 @@ class Record(_Run, frozen=True, kw_only=True):
 
     @property
     def measured(self) -> Measured:
-        return tuple((m.name, m.unit, m.better) for m in self.metrics), [
-            m.value for m in self.metrics
-        ]
+        names = tuple((m.name, m.unit, m.better) for m in self.metrics)
+        return names, [m.value for m in self.metrics]
 
 
 class _StoredTry(_Try, frozen=True, kw_only=True):
@@ -228,15 +225,11 @@ class _StoredTry(_Try, frozen=True, kw_only=True):
 
 
 class _Stored(_Run, frozen=True, kw_only=True):
-    """A record as in its text: outcomes are strings."""
-
     outcome: str
     attempts: tuple[_StoredTry, ...] = ()
 
 
 class _Written(_Stored, frozen=True, kw_only=True):
-    """The same with the two further keys of a text."""
-
     format: int
     digest: str
 
@@ -245,14 +238,8 @@ _written = msgspec.json.Decoder(_Written)
 
 
 def decisive(outcomes: Sequence[Outcome]) -> Outcome:
-    """Return the outcome of a run with these attempts: the last that concerns the versions, else
-    the last.
-
-    Where those disagree it is the last failure: no retry hides one.
-    """
-    telling = [
-        outcome for outcome in outcomes if not is_spurious(outcome) and not is_doubtful(outcome)
-    ]
+    """Where those disagree it is the last failure: no retry hides one."""
+    telling = [each for each in outcomes if not (is_spurious(each) or is_doubtful(each))]
     failures = [outcome for outcome in telling if isinstance(outcome, Failed)]
     return (failures or telling or outcomes)[-1]
 
@@ -290,10 +277,7 @@ def encode_record(record: Record) -> str:
 
 
 def decode_record(text: str, source: str) -> Record:
-    """Decode a record; older formats are upgraded.
-
-    Raises RecordError with one line for anything else, or where it was changed.
-    """
+    """Raises RecordError with one line for anything else, or where it was changed."""
     try:
         if (written := _as_we_write(text)) is not None:
             return _record_of_stored(written)
@@ -371,11 +355,8 @@ def record_of_raw(raw: Raw) -> Record:
     # Texts are compared first, as nearly all are equal; 1 and 1.0 are equal, too.
     text = msgspec.json.encode(stored, order="sorted")
     if text != msgspec.json.encode(raw, order="sorted"):
-        reencoded = msgspec.json.decode(text)
-        other = sorted(
-            key for key in reencoded.keys() | raw.keys() if reencoded.get(key) != raw.get(key)
-        )
-        if other:
+        again = msgspec.json.decode(text)
+        if other := sorted(k for k in again.keys() | raw.keys() if again.get(k) != raw.get(k)):
             raise ValueError(f"says more or less than a record does, in {', '.join(other)}")
     return _record_of_stored(stored)
 
@@ -400,15 +381,12 @@ def _record_of_stored(stored: _Stored) -> Record:
 
 def _refuse_unsound(record: Record) -> None:
     if not is_cell_id(record.cell):
-        raise ValueError(
-            f"cell: {record.cell[:80]!r} cannot be a cell id: lower-case letters, digits, '._+!-',"
-            " no '..'"
-        )
+        form = "lower-case letters, digits, '._+!-', no '..'"
+        raise ValueError(f"cell: {record.cell[:80]!r} cannot be a cell id: {form}")
     for moment in (record.started, *(attempt.started for attempt in record.attempts)):
         if moment.utcoffset() or moment.year < FIRST_YEAR:
-            raise ValueError(
-                f"started: {moment.isoformat()} is not a moment in UTC since {FIRST_YEAR}"
-            )
+            text = f"{moment.isoformat()} is not a moment in UTC since {FIRST_YEAR}"
+            raise ValueError(f"started: {text}")
     if len(record.log.encode()) > MOST_LOG_BYTES:
         raise ValueError(f"log: is longer than {MOST_LOG_BYTES} bytes")
     if record.outcome != decisive(record.outcomes):
@@ -416,10 +394,8 @@ def _refuse_unsound(record: Record) -> None:
     if levels := {a.isolation for a in record.attempts} - {record.isolation}:
         raise ValueError(f"isolation: attempts ran at {min(levels)}, not at {record.isolation}")
     for outcome in (record.outcome, *record.outcomes):
-        if (
-            isinstance(outcome, Failed)
-            and max(map(len, (outcome.subject, outcome.by, outcome.at))) > LONGEST_TEXT
-        ):
+        parts = (outcome.subject, outcome.by, outcome.at) if isinstance(outcome, Failed) else ()
+        if any(len(part) > LONGEST_TEXT for part in parts):
             raise ValueError(f"outcome: a part of it is longer than {LONGEST_TEXT} characters")
     ids = [capability.id for capability in record.capabilities]
     if len(set(ids)) < len(ids):
@@ -466,8 +442,13 @@ def involved(
     known = {PYTHON, *installed, *modules.values()}
     # An attribute, a module, or a product as people write its name; then the code's owner.
     named = (_package(outcome.thing.split("."), modules),) if outcome.thing else ()
-    texts = named, _of_place(outcome.place, modules)
-    return tuple(dict.fromkeys(name for names in texts for name in names if name in known))
+    place = outcome.place
+    owner: tuple[str, ...] = ()
+    if _LIBRARY.match(place):
+        owner = (PYTHON,)
+    elif place:
+        owner = (_package(re.split(r"[/:]", re.sub(r"\.\w+(?=:|$)", "", place)), modules),)
+    return tuple(dict.fromkeys(name for name in (*named, *owner) if name in known))
 
 
 def involved_in_refusal(subject: str, because: str) -> tuple[str, ...]:
@@ -494,15 +475,8 @@ def _of_requirements(text: str) -> Iterator[str]:
                 yield canonicalize_name(name)
 
 
-def _of_place(place: str, modules: Mapping[str, str]) -> Iterator[str]:
-    if _LIBRARY.match(place):
-        yield PYTHON
-    elif place:
-        yield _package(re.split(r"[/:]", re.sub(r"\.\w+(?=:|$)", "", place)), modules)
-
-
 def _package(parts: list[str], modules: Mapping[str, str]) -> str:
-    """The package of a dotted name: of the longest known prefix, else of its top."""
+    # That of the longest known prefix, else of its top.
     for length in range(len(parts), 0, -1):
         package = modules.get(".".join(parts[:length]))
         if package is not None:

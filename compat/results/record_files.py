@@ -67,11 +67,7 @@ class RecordFiles:
         return tuple(sorted(every, key=lambda record: record.started))
 
     def of_files(self, cell: str, paths: Iterable[Path]) -> Iterator[Record]:
-        """Yield the valid records of a cell out of these files, in their order and newest first in
-        each.
-
-        Files are read lazily.
-        """
+        """Files are read lazily."""
         for path in paths:
             by_digest = {}
             with contextlib.suppress(OSError, ValueError):
@@ -94,16 +90,17 @@ class RecordFiles:
         return tuple(sorted(cells))
 
     def states(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        for entry in _entries(self.folder):
+        entries: list[os.DirEntry[str]] = []
+        with contextlib.suppress(OSError), os.scandir(self.folder) as scan:
+            entries = sorted(scan, key=lambda entry: entry.name)
+        for entry in entries:
             if _DAY.fullmatch(entry.name):
                 with contextlib.suppress(FileNotFoundError):
                     state = entry.stat(follow_symlinks=False)
                     yield entry.name, (state.st_size, state.st_mtime_ns)
 
     def add(self, record: Record) -> bool:
-        """Store the record, durably on disk when this returns. False: it was already stored.
-
-        Raises RecordError when the record cannot be read back, CompatError when it cannot be
+        """Raises RecordError when the record cannot be read back, CompatError when it cannot be
         written.
         """
         return self.add_all([record]) == 1
@@ -113,10 +110,8 @@ class RecordFiles:
         lines: dict[Path, list[bytes]] = {}
         for record in records:
             if record.matrix != self.matrix:
-                raise RecordError.of(
-                    f"a record of matrix {record.matrix!r} has no place among those of"
-                    f" {self.matrix!r}"
-                )
+                where = f"no place among those of {self.matrix!r}"
+                raise RecordError.of(f"a record of matrix {record.matrix!r} has {where}")
             lines.setdefault(self._path(record), []).append(encode_line(record))
         return sum(self._append(path, of_day) for path, of_day in lines.items())
 
@@ -146,10 +141,8 @@ class RecordFiles:
         now: datetime.datetime,
         known: Callable[[str], datetime.datetime | None] = lambda name: None,
     ) -> tuple[Fault, ...]:
-        """Return the faults of the store: an invalid record, a stray file, or a future date.
-
-        `known` has the start of the newest run of each file without faults, by its name; an unknown
-        file is read. Files with a fault are not changed; `records` skips those lines.
+        """`known` has the start of the newest run of each file without faults, by its name; an
+        unknown file is read. Files with a fault are not changed; `records` skips those lines.
         """
         return tuple(self._damage(now, known))
 
@@ -264,11 +257,7 @@ class RecordFiles:
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Yield each line of a regular file with its number and its offset, at most one record in
-    memory.
-
-    Raises OSError for an unreadable file, and ValueError at a line that is too long.
-    """
+    """Raises OSError for an unreadable file, and ValueError at a line that is too long."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -302,7 +291,6 @@ _decoded = lru_cache(maxsize=256)(decode_line)
 
 @lru_cache(maxsize=1000)
 def _places(path: Path, *_state: int) -> dict[str, list[tuple[int, int]]]:
-    """The offsets and lengths of each cell's lines, without the withdrawn ones."""
     lines = [(about(line), begin, len(line)) for _, begin, line in lines_of(path)]
     withdrawn = {line.withdraws for line, _, _ in lines}
     places: dict[str, list[tuple[int, int]]] = {}
@@ -334,14 +322,6 @@ def _mend(handle: int, text: bytes) -> bytes:
     return _NEWLINE
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except OSError:
-        return []
-
-
 def _fault(path: str, message: str) -> Fault:
     return Fault(code=RecordError.code, path=path, message=message)
 
@@ -353,11 +333,7 @@ _TRY = ("outcome", "seconds", "started", "isolation")
 
 
 def convert_records(store: RecordFiles) -> tuple[int, list[Fault]]:
-    """Move records of earlier forms into files of a day; return how many, and the faults of the
-    other files.
-
-    A file is removed when the disk has its records in their new file.
-    """
+    """A file is removed when the disk has its records in their new file."""
     read: dict[Path, list[Record]] = {}
     faults: list[Fault] = []
     for path in _old_files(store.folder):

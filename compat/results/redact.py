@@ -180,16 +180,13 @@ def redacted(text: str, secrets: Iterable[str] = (), places: Iterable[str] = ())
 
 
 def _visible(text: str) -> str:
-    text = _LINE_BREAKS.sub("\n", _ESCAPES.sub("", text))
-    return _UNSEEN.sub(lambda match: _shown(match[0]), text)
+    def shown(match: re.Match[str]) -> str:
+        char = match[0]
+        if "\ud800" <= char <= "\udfff":
+            return "\N{REPLACEMENT CHARACTER}"
+        return " " if char.isspace() else char if char.isprintable() else ""
 
-
-def _shown(char: str) -> str:
-    if char.isspace():
-        return " "
-    if "\ud800" <= char <= "\udfff":
-        return "\N{REPLACEMENT CHARACTER}"
-    return char if char.isprintable() else ""
+    return _UNSEEN.sub(shown, _LINE_BREAKS.sub("\n", _ESCAPES.sub("", text)))
 
 
 def _spellings(secrets: Iterable[str]) -> tuple[str, ...]:
@@ -200,12 +197,8 @@ def _spellings(secrets: Iterable[str]) -> tuple[str, ...]:
         for secret in plain
         for form in (secret, _visible(secret), quote(secret, safe="", errors="replace"))
     }
-    return tuple(
-        sorted(
-            (s for s in known if len(s) >= _SHORTEST_SECRET and s.strip("*")),
-            key=lambda s: (-len(s), s),
-        )
-    )
+    long = (s for s in known if len(s) >= _SHORTEST_SECRET and s.strip("*"))
+    return tuple(sorted(long, key=lambda s: (-len(s), s)))
 
 
 def _pass(text: str, secrets: tuple[str, ...], rules: "tuple[Rule, ...]") -> str:
@@ -222,7 +215,6 @@ def _kept_digest(match: re.Match[str]) -> str:
 
 
 def _random(match: re.Match[str]) -> str:
-    """Whether a quoted string looks random: the limits of entropy are those of detect-secrets."""
     text, quote_mark = match["text"], match["quote"]
     share = [count / len(text) for count in Counter(text).values()]
     bits = -sum(part * math.log2(part) for part in share)
@@ -241,7 +233,6 @@ def _tail(path: str) -> str:
 
 
 def _is_of_machine(path: str, roots: frozenset[str]) -> bool:
-    """Whether a path is a file's: by its first folder, its target, or its suffix."""
     if path.startswith("~") or _ON_WINDOWS.match(path):
         return True
     names = [name for name in path.split("/") if name]
@@ -252,10 +243,6 @@ def _is_of_machine(path: str, roots: frozenset[str]) -> bool:
     if first in roots or (is_cut and any(root.startswith(first) for root in roots)):
         return True
     return bool(_INSTALLED.search(path) or _PROGRAM.search(path))
-
-
-def _below(match: re.Match[str]) -> str:
-    return _tail(match[0]) if match["rest"].strip("/\\") else "."
 
 
 @lru_cache(maxsize=8)
@@ -274,18 +261,15 @@ def _rules(places: tuple[str, ...]) -> "tuple[Rule, ...]":
         return f"{match['quote']}{_tail(match['path'])}{match['quote']}"
 
     def alone(match: re.Match[str]) -> str:
-        is_place_in_file = (
-            re.match(r":\d", match.string[match.end() : match.end() + 2]) and "." in match[0]
-        )
-        is_file = is_place_in_file and "/" in match[0].strip("/")
+        has_line = re.match(r":\d", match.string[match.end() : match.end() + 2])
+        is_file = has_line and "." in match[0] and "/" in match[0].strip("/")
         return _tail(match[0]) if is_file or _is_of_machine(match[0], roots) else match[0]
 
     own: tuple[Rule, ...] = ()
     if deep:
-        alternatives = "|".join(
-            re.escape(place) for place in sorted(deep, key=lambda place: (-len(place), place))
-        )
-        own = ((re.compile(rf"(?:{alternatives})(?![\w-])(?P<rest>{_REST}*)"), _below),)
+        ordered = sorted(deep, key=lambda place: (-len(place), place))
+        rule = re.compile(rf"(?:{'|'.join(map(re.escape, ordered))})(?![\w-])(?P<rest>{_REST}*)")
+        own = ((rule, lambda m: _tail(m[0]) if m["rest"].strip("/\\") else "."),)
     return (
         *_BEFORE_PATHS,
         *own,

@@ -75,7 +75,6 @@ class Snapshot:
 
     @cached_property
     def plain(self) -> Mapping[str, PlainAnswer]:
-        """The resolvers' answers by the day, by cell."""
         return {} if self._before is None else self._before.plain
 
     @cached_property
@@ -130,11 +129,8 @@ class Snapshot:
         return sum(entry.planned and entry.obstacle is not None for entry in self.entries)
 
     def having(self, versions: Mapping[str, Collection[Version]]) -> Iterator[Answer]:
-        return (
-            entry
-            for entry in self.entries
-            if all(entry.cell.on(axis).version in versions[axis] for axis in versions)
-        )
+        asked = versions.items()
+        return (e for e in self.entries if all(e.cell.on(a).version in of for a, of in asked))
 
     def feasible_on(self, axis: str, versions: Collection[Version]) -> Iterator[Cell]:
         entries = self.having({axis: versions})
@@ -208,9 +204,7 @@ class Snapshot:
                 yield issue
 
     def cautions(self, entry: Answer) -> tuple[str, ...]:
-        """Return the declarations about outcomes that this cell may still have.
-
-        They may occur on another machine, or at all for an untested cell. An entry without
+        """They may occur on another machine, or at all for an untested cell. An entry without
         conditions is about no cell in particular.
         """
         if entry.obstacle is not None and not entry.is_tested:
@@ -233,9 +227,7 @@ def snapshot(
     present: EvaluationContext,
     judged: Mapping[str, Answer] = MappingProxyType({}),
 ) -> Snapshot:
-    """Return the snapshot of a matrix from its plan, locks and runs.
-
-    By cell id: the digests of locks, the runs, and the still valid entries with counting runs. A
+    """By cell id: the digests of locks, the runs, and the still valid entries with counting runs. A
     run of a cell whose id the matrix cannot parse is omitted: its axes have changed.
     """
 
@@ -247,7 +239,6 @@ def snapshot(
         return judge(cell, history, present, lock_digest=lock, obstacle=obstacle, planned=planned)
 
     def all_of(fates: Iterable[Fate], beside: Iterable[str]) -> Iterator[Answer]:
-        """The planned cells, then those with a lock or a run that the plan no longer has."""
         ids = set()
         for fate in fates:
             ids.add(fate.cell.id)
@@ -267,10 +258,8 @@ def snapshot(
         if known.id in judged or known.first is None:
             return known
         # Runs with the same results share one object.
-        every = {
-            id(each.run.capabilities): each.run.capabilities for each in known.counted
-        }.values()
-        if not any(c.status == "no" for capabilities in every for c in capabilities):
+        every = {id(each.run.capabilities): each.run.capabilities for each in known.counted}
+        if not any(c.status == "no" for capabilities in every.values() for c in capabilities):
             return known
         return judged_again(known, alone.attribution.context(known.cell, present))
 

@@ -55,12 +55,15 @@ def columns(snapshot: Snapshot) -> tuple[ReleaseColumn, ...]:
         reached = [entry for entry in entries if entry.capabilities]
         if reached:
             best = representative_of_release(reached)
-            peers = (e for e in entries if e.cell.recipe == best.cell.recipe and _was_installed(e))
+            alike = (e for e in entries if e.cell.recipe == best.cell.recipe)
+            out = ("plan", "lock", "install")  # the stages before anything was installed
+            peers = (
+                e for e in alike if not (isinstance(e.outcome, Failed) and e.outcome.stage in out)
+            )
             newest = max(peers, key=newest_versions, default=best)
             others = tuple(entry for entry in reached if entry is not best)
-            releases.append(
-                ReleaseColumn(version=version, entry=best, newest=newest, others=others)
-            )
+            column = ReleaseColumn(version=version, entry=best, newest=newest, others=others)
+            releases.append(column)
     return tuple(releases)
 
 
@@ -68,18 +71,9 @@ def capability_table(snapshot: Snapshot, described: Sequence[Described]) -> str:
     shown = columns(snapshot)
     if not shown:
         return "No cell has reached the suite yet.\n"
-    titles = {
-        capability.id: capability.title
-        for capability in described
-        if capability.title != capability.id
-    }
-    ids = sorted(
-        {
-            *(capability.id for capability in described),
-            *(c.id for column in shown for c in column.entry.capabilities),
-        }
-        - snapshot.present.helpers
-    )
+    titles = {each.id: each.title for each in described if each.title != each.id}
+    tried = {c.id for column in shown for c in column.entry.capabilities}
+    ids = sorted(tried.union(each.id for each in described) - snapshot.present.helpers)
     lines = [
         f"| capability | {' | '.join(_series(column.version) for column in shown)} |",
         f"|---|{'---|' * len(shown)}",
@@ -89,24 +83,19 @@ def capability_table(snapshot: Snapshot, described: Sequence[Described]) -> str:
         signs = (column.sign(name) for column in shown)
         lines.append(f"| {title}`{_plain(name)}` | {' | '.join(signs)} |")
     behind = any(column.sign(name) == NOT_WITH_THE_NEWEST for column in shown for name in ids)
-    half = (
-        f" {NOT_WITH_THE_NEWEST} yes, but not with the newest versions that were tested,"
-        if behind
-        else ""
-    )
+    half = f" {NOT_WITH_THE_NEWEST} yes, but not with the newest versions that were tested,"
+    half = half if behind else ""
     legend = f"✓ yes,{half} ✗ no (see below), ∅ not offered by this release, ? not asked."
     lines += ["", f"{legend} Each release is shown in:", ""]
     lines += [f"- `{column.entry.cell.id}`, run {column.entry.latest}" for column in shown]
-    lines += _section("With the newest versions that were tested:", _newest(shown))
+    newest = (column.newest for column in shown if not column.newest.capabilities)
+    ends = (f"- `{entry.cell.id}`: {_plain(str(entry.outcome))}" for entry in newest)
+    lines += _section("With the newest versions that were tested:", ends)
     lines += _section("Where another cell of the same release differs:", _differences(shown))
     lines += _section("Why a capability is ✗:", _reasons(snapshot, shown))
-    lines += _section(
-        "Tests of the suite's own helpers, which say nothing about the library, in the cells"
-        " above:",
-        _helpers(
-            shown, {name: _plain(titles.get(name, name)) for name in snapshot.present.helpers}
-        ),
-    )
+    names = {name: _plain(titles.get(name, name)) for name in snapshot.present.helpers}
+    what = "Tests of the suite's own helpers, which say nothing about the library"
+    lines += _section(f"{what}, in the cells above:", _helpers(shown, names))
     return "\n".join(lines) + "\n"
 
 
@@ -126,22 +115,11 @@ def _section(title: str, lines: Iterable[str]) -> list[str]:
 
 def _helpers(shown: Sequence[ReleaseColumn], titles: Mapping[str, str]) -> Iterable[str]:
     for name in sorted(titles):
-        tally = Counter(
-            helper.status
-            for column in shown
-            for helper in column.entry.helpers
-            if helper.id == name
-        )
-        counts = ", ".join(
-            f"{tally[status]} {status}" for status in ("yes", "no", "absent") if tally[status]
-        )
+        helpers = (helper for column in shown for helper in column.entry.helpers)
+        tally = Counter(helper.status for helper in helpers if helper.id == name)
+        every: tuple[Status, ...] = ("yes", "no", "absent")
+        counts = ", ".join(f"{tally[status]} {status}" for status in every if tally[status])
         yield f"- {titles[name]} `{_plain(name)}`: {counts or 'not asked'}"
-
-
-def _newest(shown: Sequence[ReleaseColumn]) -> Iterable[str]:
-    for column in shown:
-        if not column.newest.capabilities:
-            yield f"- `{column.newest.cell.id}`: {_plain(str(column.newest.outcome))}"
 
 
 def _differences(shown: Sequence[ReleaseColumn]) -> Iterable[str]:
@@ -149,13 +127,10 @@ def _differences(shown: Sequence[ReleaseColumn]) -> Iterable[str]:
         for other in column.others:
             own = {capability.id: capability.status for capability in column.entry.capabilities}
             theirs = {capability.id: capability.status for capability in other.capabilities}
-            differ = [
-                f"`{_plain(name)}` {SIGNS[theirs[name]]}"
-                for name in sorted(theirs)
-                if theirs[name] != own.get(name)
-            ]
-            if differ:
-                yield f"- `{other.cell.id}`: {', '.join(differ)}"
+            names = [name for name in sorted(theirs) if theirs[name] != own.get(name)]
+            if names:
+                signs = ", ".join(f"`{_plain(name)}` {SIGNS[theirs[name]]}" for name in names)
+                yield f"- `{other.cell.id}`: {signs}"
 
 
 def _reasons(snapshot: Snapshot, shown: Sequence[ReleaseColumn]) -> Iterable[str]:
@@ -164,19 +139,12 @@ def _reasons(snapshot: Snapshot, shown: Sequence[ReleaseColumn]) -> Iterable[str
         for entry in (column.entry, *column.others):
             for capability in entry.capabilities:
                 if capability.status == "no":
-                    cells = grouped.setdefault(
-                        (capability.id, snapshot.explained(entry, capability)), []
-                    )
-                    cells.append(_series(column.version))
+                    key = capability.id, snapshot.explained(entry, capability)
+                    grouped.setdefault(key, []).append(_series(column.version))
     for (name, issue), versions in sorted(grouped.items(), key=lambda item: (item[0][0], item[1])):
         link = f" [source]({issue.link})" if issue is not None and issue.link else ""
         because = "not explained yet" if issue is None else f"{issue.because}{link}"
         yield f"- `{_plain(name)}` ({', '.join(dict.fromkeys(versions))}): {because}"
-
-
-def _was_installed(entry: Answer) -> bool:
-    outcome = entry.outcome
-    return not isinstance(outcome, Failed) or outcome.stage in ("import", "collect", "test")
 
 
 def _capability(entry: Answer, name: str) -> Capability | None:

@@ -37,7 +37,6 @@ from compat.run.installed import (
 )
 from compat.run.interpreter import processor_level
 from compat.run.job import Bench, Job
-from compat.run.postpone import postpone_in
 from compat.run.steps import Enter, StepRunner
 from compat.run.suitefiles import (
     SuiteCore,
@@ -158,8 +157,7 @@ class CellRun:
         )
         if set(facts.installed) != set(expected):
             return facts
-        postponed = postpone_in(self.cell, self.environment.site, self.job.postponed)
-        facts = msgspec.structs.replace(facts, postponed=postponed, lent=self._lend())
+        facts = msgspec.structs.replace(facts, lent=self._lend())
         self._prepare()
         seconds, raised = self._import()
         facts = msgspec.structs.replace(

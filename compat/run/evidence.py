@@ -152,8 +152,8 @@ class Evidence(Value, frozen=True):
     was run; `unasked` are tests outside the core that ran though only the core was wanted.
     `suite_notes` are sentences about what could not be verified of this suite. `internal_error` is
     what ended pytest itself while tests ran. `left_out` has each skipped test, after the mark that
-    says why, or `newer`. `postponed` names the files of the subject that were changed before the
-    import: with any, this is evidence of a changed copy.
+    says why, or `newer`. With `postponed` files, which releases of compat before December 2026
+    wrote, it is evidence of a changed copy, and says nothing of the release.
     """
 
     cell: str

@@ -14,9 +14,7 @@ class Job(Value, frozen=True, kw_only=True):
     is used. The source distributions of `builds`, each `name==version`, are built where the lock
     requires it; everything else installs as wheels. A pin is installed from a local file where
     `wheels` has one of its hashes: the (sha256, path) of a checkout's wheels. Tier `smoke` runs
-    only the suite's core capabilities. The subject's files in `postponed`, paths below
-    site-packages, are changed before the import, see `run/postpone.py`: the result is then no
-    evidence about the release itself. `newer` are the ids of tests and files that are newer than
+    only the suite's core capabilities. `newer` are the ids of tests and files that are newer than
     the release; they are skipped.
     """
 
@@ -31,7 +29,6 @@ class Job(Value, frozen=True, kw_only=True):
     builds: tuple[str, ...] = ()
     wheels: tuple[tuple[str, str], ...] = ()
     tier: Tier = "full"
-    postponed: tuple[str, ...] = ()
     newer: tuple[str, ...] = ()
 
 

@@ -9,7 +9,7 @@ algorithm ddmin handles the rest, because it allows such trials (Zeller and Hild
 import datetime
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property
 from itertools import combinations, pairwise
 from typing import Literal, Protocol
@@ -21,7 +21,6 @@ from compat.lock.lockfile import Lock, Pin
 from compat.lock.mixed import (
     INTERPRETER,
     Asks,
-    Exchange,
     exchanged,
     exchanges_between,
     refused_by_metadata,
@@ -94,9 +93,8 @@ def culprits(
 
 
 def _bisected(chosen: list[str], rest: list[str], tried: Tried) -> list[str]:
-    """A few changes that fail together: the suspected `chosen`, and the needed ones of `rest`.
-
-    Bisection finds the needed ones, or a group that it cannot separate. All of both together fail.
+    """Bisection finds the needed ones, or a group that it cannot separate. All of both together
+    fail.
     """
     while tried(chosen) != "fails":
         end, is_needed = _shortest_failing(chosen, rest, tried)
@@ -128,7 +126,9 @@ def _shortest_failing(chosen: list[str], rest: list[str], tried: Tried) -> tuple
 def _minimised(changes: list[str], tried: Tried) -> list[str]:
     parts = 2
     while len(changes) >= 2:
-        chunks = _split(changes, parts)
+        size, longer = divmod(len(changes), parts)
+        starts = [part * size + min(part, longer) for part in range(parts + 1)]
+        chunks = [changes[start:end] for start, end in pairwise(starts)]
         smaller = next((chunk for chunk in chunks if tried(chunk) == "fails"), None)
         if smaller is not None:
             changes, parts = smaller, 2
@@ -148,10 +148,8 @@ def _minimised(changes: list[str], tried: Tried) -> list[str]:
 
 
 def _without_pairs(changes: list[str], tried: Tried) -> list[str]:
-    """The changes that are left when no two can be removed together.
-
-    Two changes that must move together block each other, and ddmin removes them only where they are
-    neighbours.
+    """Two changes that must move together block each other, and ddmin removes them only where they
+    are neighbours.
     """
     held = [c for c in changes if tried([o for o in changes if o != c]) == "unresolved"]
     for pair in combinations(held, 2):
@@ -159,12 +157,6 @@ def _without_pairs(changes: list[str], tried: Tried) -> list[str]:
         if rest and tried(rest) == "fails":
             return _without_pairs(_minimised(rest, tried), tried)
     return changes
-
-
-def _split(changes: list[str], parts: int) -> list[list[str]]:
-    size, longer = divmod(len(changes), parts)
-    starts = [part * size + min(part, longer) for part in range(parts + 1)]
-    return [changes[start:end] for start, end in pairwise(starts)]
 
 
 # ---- between which two days a working environment broke
@@ -278,10 +270,7 @@ class FailureRates(Value, frozen=True, kw_only=True):
         return bad - good >= LEAST_DIFFERENCE
 
     def decision(self, fails: Sequence[bool]) -> bool | None:
-        """Return whether an environment with these results has the failure; None while undecided.
-
-        Each of `fails` is one run: whether it failed in that way.
-        """
+        """Each of `fails` is one run: whether it failed in that way."""
         if self.is_steady:
             return fails[0] if fails and len(set(fails)) == 1 else None
         counts = fails.count(True), fails.count(False)
@@ -311,10 +300,7 @@ _LINE = re.compile(r":\d+$")
 
 
 def symptoms(record: Record) -> tuple[Failed, ...]:
-    """Return the failures: the outcome first, then each capability.
-
-    Places are omitted, because line numbers change between releases.
-    """
+    """Places are omitted, because line numbers change between releases."""
     if not isinstance(record.outcome, Failed) or is_of_runner(record.outcome):
         return ()
     capabilities = (c.failed for c in record.capabilities)
@@ -425,10 +411,7 @@ class Trials:
         bad_name: str = "BAD",
         is_doubted: bool = False,
     ) -> None:
-        """Run both ends, as often as the failure requires. Raises SearchStopped.
-
-        `is_doubted` means that the failure was seen to come and go.
-        """
+        """`is_doubted` means that the failure was seen to come and go."""
         self._is_doubted = is_doubted
         self._uninstalled = 0
         self._laboratory = laboratory
@@ -448,7 +431,6 @@ class Trials:
 
     @property
     def message(self) -> str:
-        """The exception of the bad end; empty where unknown."""
         bad, _ = self._ends[1]
         texts = [
             message_of(run, self.target) for run in self._laboratory.results(bad) if self.target
@@ -456,7 +438,6 @@ class Trials:
         return next((text for text in texts if text), "")
 
     def of(self, lock: Lock, what: str) -> Trial:
-        """Return whether a lock has the failure; it runs as often as necessary."""
         assert self.target is not None
         runs = [trial_of(run, self.target, self._usual) for run in self._laboratory.results(lock)]
         while len(runs) < MOST_RUNS:
@@ -502,13 +483,11 @@ class Trials:
         is_doubted = self._is_doubted
         for least in (FIRST_RUNS if may_be_chance(target) else 1, MORE_RUNS):
             goods, bads = self._run_ends(least)
+            good, bad = _count(goods, target), _count(bads, target)
             self._rates = FailureRates(
-                good_fails=_count(goods, target),
-                good_runs=len(goods),
-                bad_fails=_count(bads, target),
-                bad_runs=len(bads),
+                good_fails=good, good_runs=len(goods), bad_fails=bad, bad_runs=len(bads),
                 is_doubted=is_doubted,
-            )
+            )  # fmt: skip
             if self._rates.is_steady:
                 break
             is_doubted = True
@@ -535,11 +514,9 @@ class Trials:
 
 
 def _own(goods: Sequence[Record], bads: Sequence[Record]) -> list[Failed]:
-    shares = {
-        symptom: [_count(runs, symptom) / len(runs) for runs in (goods, bads)]
-        for symptom in dict.fromkeys(symptom for run in bads for symptom in symptoms(run))
-    }
-    return [symptom for symptom, (good, bad) in shares.items() if good < min(bad, 1 / 2)]
+    every = dict.fromkeys(symptom for run in bads for symptom in symptoms(run))
+    shares = ((s, _count(goods, s) / len(goods), _count(bads, s) / len(bads)) for s in every)
+    return [symptom for symptom, good, bad in shares if good < min(bad, 1 / 2)]
 
 
 def _count(runs: Sequence[Record], symptom: Failed) -> int:
@@ -590,10 +567,7 @@ class LockPair:
         self._refused: set[frozenset[str]] = set()
 
     def run(self, changes: frozenset[str]) -> Trial:
-        """Return the result of the good lock with these packages as in the bad one.
-
-        Mixes that the packages' own metadata forbids are not run: most would fail for that.
-        """
+        """Mixes that the packages' own metadata forbids are not run: most would fail for that."""
         lock = self._mixed(changes)
         ends = self.good, self.bad
         is_known = bool(self._laboratory.results(lock))
@@ -606,7 +580,6 @@ class LockPair:
         return self._trials.of(self._mixed(changes), self._described(changes))
 
     def culprits(self, first: Sequence[Sequence[str]]) -> Culprits:
-        """Return the culprit packages; those in `first` are suspected."""
         answer = culprits(tuple(self.exchanges), self.run, first)
         if answer.because or answer.is_minimal or not self._refused:
             return answer
@@ -614,7 +587,6 @@ class LockPair:
         return culprits(answer.changes, self.run_anyway)
 
     def broken_in(self, changes: Sequence[str], name: str) -> BlamedPackage:
-        """Return between which releases a package broke; `changes` stay as in the bad lock."""
         exchange = self.exchanges[name]
         good, bad, brings = exchange.good, exchange.bad, exchange.brings
         ends = BlamedPackage(package=name, good=good, bad=bad, brings=brings)
@@ -627,7 +599,12 @@ class LockPair:
         search = BoundarySearch(len(versions), _weights(versions))
         search.observe(0, "fails")
         search.observe(len(versions) - 1, "works")
-        while not _is_adjacent(search) and (position := search.next()) is not None:
+        while (position := search.next()) is not None:
+            known = search.result
+            if known.works is not None and known.fails is not None:
+                between = set(range(known.fails + 1, known.works))
+                if between <= {*known.untestable, *known.unanswered}:
+                    break
             search.observe(position, self._release_trial(changes, name, versions[position]))
         boundary = search.result
         works = boundary.works if boundary.works is not None else len(versions) - 1
@@ -642,7 +619,6 @@ class LockPair:
         )
 
     def moved(self, packages: Sequence[BlamedPackage], side: Literal["good", "bad"]) -> Lock:
-        """The lock of the other side with these packages at their known good or bad versions."""
         base, other = (self.bad, self.good) if side == "good" else (self.good, self.bad)
         names = [name for package in packages for name in (package.package, *package.brings)]
         pins: dict[str, Pin | None] = {}
@@ -684,35 +660,19 @@ class LockPair:
         return exchanged(self.good, self.bad, packages, "blame")
 
     def _described(self, changes: frozenset[str]) -> str:
-        if len(changes) == len(self.exchanges):
+        left = [name for name in self.exchanges if name not in changes]
+        end, side, names = self._good_name, "bad", sorted(changes)
+        if not left:
             return self._bad_name
-        left = len(self.exchanges) - len(changes)
-        if len(changes) > 1 and left <= 3:
-            moved_back = [name for name in self.exchanges if name not in changes]
-            return f"{self._bad_name} with {_versions(moved_back, self.exchanges, 'good')}"
-        return f"{self._good_name} with {_versions(sorted(changes), self.exchanges, 'bad')}"
-
-
-def _versions(names: Sequence[str], exchanges: Mapping[str, Exchange], side: str) -> str:
-    if len(names) > 3:
-        return f"{len(names)} packages exchanged"
-    versions = {name: getattr(exchanges[name], side) for name in names}
-    return ", ".join(f"{name} {v}" if v else f"no {name}" for name, v in versions.items())
-
-
-def _is_adjacent(search: BoundarySearch) -> bool:
-    boundary = search.result
-    if boundary.works is None or boundary.fails is None:
-        return False
-    between = set(range(boundary.fails + 1, boundary.works))
-    return between <= {*boundary.untestable, *boundary.unanswered}
+        if len(changes) > 1 and len(left) <= 3:
+            end, side, names = self._bad_name, "good", left
+        versions = {name: getattr(self.exchanges[name], side) for name in names}
+        each = ", ".join(f"{name} {v}" if v else f"no {name}" for name, v in versions.items())
+        return f"{end} with {each if len(names) <= 3 else f'{len(names)} packages exchanged'}"
 
 
 def _weights(versions: Sequence[Version]) -> list[float]:
-    """The probability of each position to be the first that works, the newest version first.
-
-    It is the probability that the version's successor breaks.
-    """
+    """It is the probability that the version's successor breaks."""
     weights = [0.0]
     for newer, older in pairwise(versions):
         is_major, is_minor = newer.major != older.major, newer.minor != older.minor
@@ -774,10 +734,7 @@ class Blame(Value, frozen=True, kw_only=True):
 
 
 def blame(good: Lock, bad: Lock, laboratory: Laboratory) -> Blame:
-    """Return the causes for which the bad lock fails where the good one works.
-
-    Stored runs are reused. Raises IndexUnreachable and ToolFailed as the index does.
-    """
+    """Stored runs are reused. Raises IndexUnreachable and ToolFailed as the index does."""
     causes: list[BlamedCause] = []
     whole = bad
     is_finished = is_backward = is_doubted = False
@@ -814,8 +771,6 @@ def blame(good: Lock, bad: Lock, laboratory: Laboratory) -> Blame:
 
 
 class _CauseSearch:
-    """The search for one cause between two locks."""
-
     def __init__(
         self, good: Lock, bad: Lock, laboratory: Laboratory, bad_name: str, is_doubted: bool
     ) -> None:
@@ -830,7 +785,10 @@ class _CauseSearch:
 
     def cause(self, failure: Failed) -> BlamedCause | str:
         pair = whole = self._whole
-        first, days = [[name] for name in self._suspects()], None
+        carrier = {name: e.package for e in whole.exchanges.values() for name in e.packages}
+        named = (n for record in self._laboratory.results(self._bad) for n in record.involved)
+        suspects = list(dict.fromkeys(carrier[n] for n in named if n in carrier))[:MOST_SUSPECTS]
+        first, days = [[name] for name in suspects], None
         is_dated = self._is_first and self._laboratory.dates is not None
         is_dated = is_dated and len(whole.exchanges) > FEW
         if is_dated and "fails" not in map(whole.run_anyway, map(frozenset, first)):
@@ -870,12 +828,6 @@ class _CauseSearch:
         names = ", ".join(_first_bad(cause.packages))
         backward = self.without(cause), "BAD with the cause moved back"
         return self.trials.is_chance((forward, f"GOOD with {names}"), backward)
-
-    def _suspects(self) -> list[str]:
-        carrier = {name: e.package for e in self._whole.exchanges.values() for name in e.packages}
-        records = self._laboratory.results(self._bad)
-        names = [name for record in records for name in record.involved]
-        return list(dict.fromkeys(carrier[n] for n in names if n in carrier))[:MOST_SUSPECTS]
 
     def _near_days(self) -> tuple[DatedLock, DatedLock]:
         laboratory = self._laboratory

@@ -91,7 +91,6 @@ class BoundarySearch:
 
     @property
     def budget(self) -> int:
-        """How many runs are allowed; it grows when a version is flaky."""
         steady = math.ceil(math.log2(self.count + 1)) + 10
         return steady * (FLAKY_FACTOR if self.flaky or self._view.exceptions else 1)
 
@@ -107,7 +106,6 @@ class BoundarySearch:
         self.__dict__.pop("_view", None)
 
     def next(self) -> int | None:
-        """Return the position to try now; None when the search has ended."""
         to_try = self._to_try
         if self.runs >= self.budget or not to_try:
             return None
@@ -164,8 +162,13 @@ class BoundarySearch:
             return True
         if all(set(self._results[i]) == {i >= view.first} for i in self._open):
             return True  # every version was tried, and none contradicts it
-        if self._is_steady and self._is_bracketed:
-            return True
+        if self._is_steady:
+            # Both neighbours of the likeliest boundary have a result; exceptions are none.
+            regular = [i for i in self._open if i not in view.exceptions]
+            below = [i for i in regular if i < view.first][-1:]
+            above = [i for i in regular if i >= view.first][:1]
+            if all(self._results[i] for i in (*below, *above)):
+                return True
         oldest, newest = self._open[0], self._open[-1]
         outermost = oldest if view.first <= oldest else newest if view.first > newest else None
         if outermost is None:
@@ -176,14 +179,6 @@ class BoundarySearch:
     @property
     def _is_steady(self) -> bool:
         return self._is_sure and not self._may_mislead
-
-    @property
-    def _is_bracketed(self) -> bool:
-        """Whether both neighbours of the likeliest boundary have a result; exceptions are none."""
-        regular = [i for i in self._open if i not in self._view.exceptions]
-        below = [i for i in regular if i < self._view.first][-1:]
-        above = [i for i in regular if i >= self._view.first][:1]
-        return all(self._results[i] for i in (*below, *above))
 
     @property
     def _insistence(self) -> int:
@@ -238,8 +233,6 @@ class BoundarySearch:
 
 
 class _Posterior:
-    """The probability of each boundary: `first` is the likeliest first position that works."""
-
     def __init__(
         self,
         results: Sequence[Sequence[bool]],
@@ -277,23 +270,15 @@ class _Posterior:
         self.entropy = -sum(m * math.log(m) for m in self.masses if m > 0)
 
     def expected_entropies(self) -> list[float]:
-        """The expected uncertainty of the boundary after another try at each position.
-
-        A try fails with one probability under the boundaries up to its position and with another
+        """A try fails with one probability under the boundaries up to its position and with another
         under those above it, so sums over both sides cover all positions.
         """
         fails_from = [_chance(FAILS_FROM, *counts) for counts in self._from]
         fails_below = [_chance(FAILS_BELOW, *counts) for counts in self._below]
-        return [
-            failed + worked
-            for failed, worked in zip(
-                _weighted_entropies(self.masses, fails_from, fails_below),
-                _weighted_entropies(
-                    self.masses, [1 - f for f in fails_from], [1 - f for f in fails_below]
-                ),
-                strict=True,
-            )
-        ]
+        works_from, works_below = [1 - f for f in fails_from], [1 - f for f in fails_below]
+        failed = _weighted_entropies(self.masses, fails_from, fails_below)
+        worked = _weighted_entropies(self.masses, works_from, works_below)
+        return [sum(both) for both in zip(failed, worked, strict=True)]
 
 
 @lru_cache(maxsize=20_000)
@@ -312,21 +297,13 @@ def _chance(prior: tuple[float, float], fails: int, works: int) -> float:
 def _weighted_entropies(
     masses: Sequence[float], up_to: Sequence[float], above: Sequence[float]
 ) -> list[float]:
-    """For each position the entropy, in nats, of the normalised masses, times their sum.
-
-    Each mass is scaled by its factor `up_to` the position, or by its factor `above` it.
-    """
+    """Each mass is scaled by its factor `up_to` the position, or by its factor `above` it."""
     lower = [mass * factor for mass, factor in zip(masses, up_to, strict=True)]
     upper = [mass * factor for mass, factor in zip(masses, above, strict=True)]
     sums = _both_sides(lower, upper)
-    logs = _both_sides(
-        [m * math.log(m) if m > 0 else 0.0 for m in lower],
-        [m * math.log(m) if m > 0 else 0.0 for m in upper],
-    )
-    return [
-        total * math.log(total) - log if total > 0 else 0.0
-        for total, log in zip(sums, logs, strict=True)
-    ]
+    logs = _both_sides(*([m * math.log(m) if m > 0 else 0.0 for m in s] for s in (lower, upper)))
+    pairs = zip(sums, logs, strict=True)
+    return [total * math.log(total) - log if total > 0 else 0.0 for total, log in pairs]
 
 
 def _both_sides(lower: Sequence[float], upper: Sequence[float]) -> list[float]:

@@ -93,17 +93,13 @@ class Exploration:
         return next(iter(self._run_kinds), None)
 
     def next(self) -> ExploreProbe | None:
-        """Return the most valuable probe, and count it as begun; None without one."""
         lock, run = self._best_lock(), self._best_run()
         if lock is None or run is None:
             return self._begun(lock or run)
         return self._begun(lock if self._worth(lock) >= self._worth(run) else run)
 
     def next_lock(self, left: float = math.inf) -> ExploreProbe | None:
-        """Return the best lock, and count it as begun; None if it needs more
-        than `left` seconds.
-        """
-        return self._begun(self._in_time(self._best_lock(), left))
+        return self._begun(self._best_lock(), left)
 
     def next_run(self, left: float = math.inf) -> ExploreProbe | None:
         """Return the best run, and count it as begun; None if it would not end in the seconds that
@@ -111,7 +107,7 @@ class Exploration:
 
         Also None while only whole-suite runs are left and other cells have no answer yet.
         """
-        return self._begun(self._in_time(self._best_run(), left))
+        return self._begun(self._best_run(), left)
 
     def known(self, cell: Cell, *, is_refused: bool) -> None:
         groups = self._groups(cell)
@@ -141,7 +137,6 @@ class Exploration:
             self._smoked[cell.id] = cell
 
     def set_aside(self, cells: Iterable[Cell]) -> None:
-        """Mark cells as answered, or as unanswerable here, so that they are not tried again."""
         for cell in filter(self._is_open, cells):
             for waiting in (self._unlocked, self._locked, self._busy):
                 waiting.pop(cell.id, None)
@@ -157,11 +152,9 @@ class Exploration:
     def is_running_left(self) -> bool:
         return bool(self._run_kinds and (self._locked or self._smoked))
 
-    def _in_time(self, probe: ExploreProbe | None, left: float) -> ExploreProbe | None:
-        is_long = probe is not None and self._seconds(probe.cell, probe.kind) > left
-        return None if is_long else probe
-
-    def _begun(self, probe: ExploreProbe | None) -> ExploreProbe | None:
+    def _begun(self, probe: ExploreProbe | None, left: float = math.inf) -> ExploreProbe | None:
+        if probe is not None and self._seconds(probe.cell, probe.kind) > left:
+            return None
         if probe is not None:
             for cells in (self._unlocked, self._locked, self._smoked):
                 cells.pop(probe.cell.id, None)
@@ -220,10 +213,7 @@ class Exploration:
         return (1 + refused) / (2 + tried)
 
     def _reached(self, cell: Cell) -> float:
-        """How many cells its resolution failure is expected to answer, its own included.
-
-        Facts shared with a locked cell are no reason.
-        """
+        """Facts shared with a locked cell are no reason."""
         reached = 1.0
         for group in self._groups(cell):
             if self._tried[group] > self._refused[group]:
@@ -337,7 +327,6 @@ class RunReach:
             self._forget(cell)
 
     def begun(self, cell: Cell) -> None:
-        """Note that a cell runs now, so that the next one is chosen away from it."""
         self.answered([cell])
         self._running.add(cell.id)
 

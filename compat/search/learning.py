@@ -13,8 +13,8 @@ For a failed import it records the files: wheels with the same file fail as well
 import datetime
 import threading
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
 
 import msgspec
 from packaging.version import Version
@@ -52,7 +52,7 @@ _MOST_REASONS = 3
 _OF_BUILDS = ("build", "build-tool", "unsupported")
 
 Ask = Callable[[Inputs], Lock | Refusal]
-# Resolves facts of one cell, and counts the resolutions.
+# Resolves facts of one cell.
 Asked = Callable[[Facts], Refusal | None]
 
 
@@ -61,14 +61,12 @@ class Probed(Value, frozen=True, kw_only=True):
 
     `clauses` answer it: one for each release of the subject that it could have. There are none
     where its facts can be locked, or where a build blocked the answer. `answer` is the resolver's,
-    or the expected one; None where only clauses answer it, or nothing does. `questions` counts the
-    resolutions.
+    or the expected one; None where only clauses answer it, or nothing does.
     """
 
     cell: Cell
     clauses: tuple[Clause, ...] = ()
     answer: PlainAnswer | None = None
-    questions: int = 0
 
     @property
     def is_locked(self) -> bool:
@@ -76,7 +74,6 @@ class Probed(Value, frozen=True, kw_only=True):
 
     @property
     def refusals(self) -> tuple[Failed, ...]:
-        """Why it cannot be locked: by clauses, and by the resolver."""
         refusals = [clause.failed for clause in self.clauses[:1]]
         if self.answer is not None and self.answer.refusal is not None:
             refusals.append(self.answer.refusal)
@@ -121,24 +118,14 @@ class RefusalLearner:
             self._book = self._book.without(clauses)
 
     def answer(self, cell: Cell) -> tuple[Clause, ...]:
-        """Return the clauses that answer a cell; none where nothing is known. Resolves nothing."""
         with self._guard:
             return self._book.answer(self._demands.of(cell), self._series(cell))
 
     def learn(self, cell: Cell) -> Probed:
-        """Resolve a cell, and store the clauses of its failure.
-
-        Raises IndexUnreachable and ToolFailed as the locker does.
-        """
+        """Raises IndexUnreachable and ToolFailed as the locker does."""
         with self._guard:
             sets = self._demands.of(cell)
-        asked: set[Facts] = set()
-
-        def ask(held: Facts) -> Refusal | None:
-            asked.add(held)
-            return self.ask(cell, held)
-
-        clauses: list[Clause] = []
+        ask, clauses = partial(self.ask, cell), list[Clause]()
         refusal: Refusal | None = None
         # A resolver takes the newest release first.
         for held in reversed(sets):
@@ -146,14 +133,15 @@ class RefusalLearner:
                 known = self._book.answer([held], self._series(cell))
             if not known:
                 learnt, refusal = self._learnt(cell, held, ask)
-                self._keep(learnt)
+                with self._guard:
+                    self._book = ClauseBook((*self._book.clauses, *learnt))
                 known = learnt[-1:]
             if not known:
                 clauses = []
                 break
             clauses += known
         answer = None if refusal is None else self.answer_of(cell, refusal)
-        return Probed(cell=cell, clauses=tuple(clauses), answer=answer, questions=len(asked))
+        return Probed(cell=cell, clauses=tuple(clauses), answer=answer)
 
     def answer_of(self, cell: Cell, result: Lock | Refusal) -> PlainAnswer:
         return answer_of(cell.id, result, self._day, self.redacted)
@@ -165,7 +153,6 @@ class RefusalLearner:
         return _is_hard(self.ask(cell, frozenset(clause.facts)))
 
     def ask(self, cell: Cell, held: Facts) -> Refusal | None:
-        """Return why these facts cannot be locked, each set once; None when they can."""
         key = (self._series(cell), held)
         if key not in self._asked:
             answer = self._resolve(self._demands.inputs(cell, held))
@@ -226,10 +213,7 @@ class RefusalLearner:
         )
 
     def _groups(self, suspects: Facts) -> Iterator[Facts]:
-        """What to leave out: of many facts halves first; then each, the least informative first.
-
-        A clause without a coordinate answers most, so the pins of coordinates go first.
-        """
+        """A clause without a coordinate answers most, so the pins of coordinates go first."""
         ordered = sorted(suspects, key=lambda fact: (".*" not in fact, fact))
         if len(ordered) > 8:
             for size in (len(ordered) // 2, len(ordered) // 4):
@@ -249,10 +233,6 @@ class RefusalLearner:
             frozenset(fact for package in packages for fact in by_package[package])
             for packages in likely[:_SHAPES]
         ]
-
-    def _keep(self, clauses: Iterable[Clause]) -> None:
-        with self._guard:
-            self._book = ClauseBook((*self._book.clauses, *clauses))
 
     def _series(self, cell: Cell) -> str:
         return str(cell.on(self._python).version)
@@ -287,15 +267,7 @@ class CellProber:
     def add(self, lock: Lock) -> None:
         self._locks.add(lock)
 
-    def demand(self, cell: Cell) -> Hashable:
-        """Return what a cell requires, whatever its date: the same object for equal demands."""
-        inputs = self._question(cell)
-        if inputs is None:
-            return cell.id
-        return inputs.python, inputs.requirements, inputs.overrides, inputs.excludes
-
     def known(self, cell: Cell) -> Probed | None:
-        """Return what is known of a cell without a resolution; None where nothing is."""
         clauses = self._learner.answer(cell)
         if clauses:
             return Probed(cell=cell, clauses=clauses)
@@ -313,51 +285,31 @@ class CellProber:
         return Probed(cell=cell, answer=answer)
 
     def probe(self, cell: Cell) -> Probed:
-        """Return what is known of a cell; resolve it where nothing is.
-
-        Raises IndexUnreachable and ToolFailed as the locker does.
-        """
+        """Raises IndexUnreachable and ToolFailed as the locker does."""
         known = self.known(cell)
         inputs = self._question(cell)
         if known is not None or inputs is None:
             return known or self._learner.learn(cell)
-        watched = _Counted(self._locker)
         margin = self._facts.matrix.margin_days
-        result = lock_cell(watched, inputs, self._package_of, margin)
+        result = lock_cell(self._locker, inputs, self._package_of, margin)
         answer = self._learner.answer_of(cell, result)
         if isinstance(result, Lock):
             self._locks.add(result)
-            return Probed(cell=cell, answer=answer, questions=watched.questions)
-        lesson = self._learner.learn(cell)
-        questions = watched.questions + lesson.questions
-        return Probed(cell=cell, clauses=lesson.clauses, answer=answer, questions=questions)
+            return Probed(cell=cell, answer=answer)
+        return Probed(cell=cell, clauses=self._learner.learn(cell).clauses, answer=answer)
 
     def _question(self, cell: Cell) -> Inputs | None:
-        """The inputs to resolve for a cell; None where the plan says that it cannot be installed.
-
-        A relaxed package has no date: a lock widens such dates as far as needed anyway.
-        """
+        """A relaxed package has no date: a lock widens such dates as far as needed anyway."""
         with self._guard:
             if cell.id not in self._inputs:
-                self._inputs[cell.id] = self._asked(cell)
+                inputs = None
+                if self._facts.obstacle(cell) is None:
+                    relaxed = self._facts.relaxations(cell)
+                    inputs = inputs_of(self._facts, cell, with_suite=False, free=relaxed)
+                    free = tuple(Cutoff(package=c.package, until=None) for c in inputs.cutoffs)
+                    inputs = msgspec.structs.replace(inputs, cutoffs=free)
+                self._inputs[cell.id] = inputs
             return self._inputs[cell.id]
-
-    def _asked(self, cell: Cell) -> Inputs | None:
-        if self._facts.obstacle(cell) is not None:
-            return None
-        relaxed = self._facts.relaxations(cell)
-        inputs = inputs_of(self._facts, cell, with_suite=False, free=relaxed)
-        free = tuple(Cutoff(package=cutoff.package, until=None) for cutoff in inputs.cutoffs)
-        return msgspec.structs.replace(inputs, cutoffs=free)
-
-
-class _Counted:
-    def __init__(self, locker: Locker) -> None:
-        self._locker, self.questions = locker, 0
-
-    def lock(self, inputs: Inputs) -> Lock | Refusal:
-        self.questions += 1
-        return self._locker.lock(inputs)
 
 
 # ---- the same file
@@ -379,7 +331,11 @@ def file_clauses(snapshot: Snapshot, contents_of: ContentsOf) -> tuple[FileClaus
     series = dict.fromkeys(map(minor_series, sorted(snapshot.matrix.interpreters.patches)))
 
     def contents(release: Release, entry: Answer) -> dict[str, str]:
-        artifact = _wheel(snapshot, release, entry)
+        python = entry.cell.on(snapshot.matrix.interpreters.name).version
+        tags = accepted_tags(python, snapshot.matrix.platform)
+        wheels = [artifact for artifact in release.artifacts if artifact.is_wheel]
+        fitting = [wheel for wheel in wheels if not tags.isdisjoint(wheel.tags)]
+        artifact = next(iter(fitting or wheels), None)
         if artifact is None:
             return {}
         if artifact.filename not in listed:
@@ -426,24 +382,13 @@ def _failing(snapshot: Snapshot) -> Iterator[tuple[Answer, Failed, Answer]]:
             continue
         if failed.cause not in _OF_PYTHON or ":" not in failed.place:
             continue
-        works = next(
-            (
-                other
-                for other in tested
-                if other.kind in ("works", "partial")
-                and other.cell.recipe == entry.cell.recipe
-                and difference(entry.cell, other.cell) == {axis}
-                and entry.cell.on(axis).version < other.cell.on(axis).version
-            ),
-            None,
-        )
-        if works is not None:
-            yield entry, failed, works
-
-
-def _wheel(snapshot: Snapshot, release: Release, entry: Answer) -> Artifact | None:
-    python = entry.cell.on(snapshot.matrix.interpreters.name).version
-    tags = accepted_tags(python, snapshot.matrix.platform)
-    wheels = [artifact for artifact in release.artifacts if artifact.is_wheel]
-    fitting = [wheel for wheel in wheels if not tags.isdisjoint(wheel.tags)]
-    return next(iter(fitting or wheels), None)
+        cell = entry.cell
+        for other in tested:
+            if (
+                other.kind in ("works", "partial")
+                and other.cell.recipe == cell.recipe
+                and difference(cell, other.cell) == {axis}
+                and cell.on(axis).version < other.cell.on(axis).version
+            ):
+                yield entry, failed, other
+                break

@@ -9,7 +9,6 @@ other code, as `typing` has an older spelling.
 
 import ast
 import contextlib
-import datetime
 import functools
 import operator
 import tokenize
@@ -24,9 +23,6 @@ from packaging.version import Version
 
 from compat.errors import DeclarationError
 from compat.files import read_if_there
-from compat.results.record import Capability, Record
-from compat.run.outcome import parse_outcome
-from compat.run.postpone import has_future_annotations
 from compat.value import StrictValue, Value
 
 MOST_SOURCE_BYTES = 2_000_000  # the largest module seen in a wheel has 1.5 MB
@@ -88,14 +84,6 @@ def needs_of(source: bytes) -> tuple[Need, ...] | Unreadable:
         return Unreadable(because=f"{type(fault).__name__}: {fault}")
 
 
-def is_annotated(source: bytes) -> bool:
-    try:
-        tree = ast.parse(source)
-        return bool(_annotations(tree)[1]) and not has_future_annotations(tree)
-    except _UNREADABLE:
-        return False
-
-
 def _text(source: bytes) -> str:
     encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
     text = source.decode(encoding)
@@ -106,7 +94,12 @@ def _text(source: bytes) -> str:
 def _needs(text: str) -> tuple[Need, ...]:
     tree = ast.parse(text)
     never, evaluated = _annotations(tree)
-    if has_future_annotations(tree):
+    if any(
+        isinstance(node, ast.ImportFrom)
+        and node.module == "__future__"
+        and any(alias.name == "annotations" for alias in node.names)
+        for node in tree.body
+    ):
         never, evaluated = [*never, *evaluated], []
     masked = _masked(text, [*never, *evaluated])
     # Appended on their own lines, because vermin gives the annotation of a returned value the line
@@ -315,8 +308,8 @@ def _names(node: ast.expr) -> Iterator[str]:
             yield part.attr
 
 
-# ---- the needs of a matrix's releases, as a text stored beside the matrix, and the results of runs
-# with postponed annotations; both answer `compat find reason` without a download or a run
+# ---- the needs of a matrix's releases, as a text stored beside the matrix, which answers
+# `compat find reason` without a download
 
 
 NEEDS = "needs.json"
@@ -362,10 +355,7 @@ class ReleaseNeeds(StrictValue, frozen=True, kw_only=True):
     needs: Annotated[tuple[SeriesNeeds, ...], msgspec.Meta(max_length=100)]
 
     def lowest(self, kind: NeedKind, tested: Version | None) -> Version | None:
-        """Return the lowest series that satisfies a kind's needs; None without stored needs.
-
-        Needs above a Python on which the release was `tested` are omitted.
-        """
+        """Needs above a Python on which the release was `tested` are omitted."""
         series = (Version(n.series) for n in self.needs if n.kind == kind)
         return max((s for s in series if tested is None or s <= tested), default=None)
 
@@ -373,54 +363,24 @@ class ReleaseNeeds(StrictValue, frozen=True, kw_only=True):
         return tuple(n for n in self.needs if n.kind != "guarded" and Version(n.series) > series)
 
 
-class ChangedRun(StrictValue, frozen=True, kw_only=True):
-    """The result of a cell with the annotations of some files of the release postponed.
-
-    It is evidence about a changed copy, never a verdict about the release. `files` counts the
-    changed files: those that need it, or all with annotations. `works` counts the passing
-    capabilities, `failing` lists the others.
-    """
-
-    release: _VersionText
-    cell: _Words
-    on: datetime.date
-    host: _Words
-    scope: Literal["needed", "all"]
-    files: _Count
-    outcome: _Words
-    log: Annotated[str, msgspec.Meta(max_length=1000)] = ""
-    works: _Count = 0
-    failing: Annotated[tuple[Capability, ...], msgspec.Meta(max_length=2000)] = ()
-
-    @property
-    def imports(self) -> bool:
-        return bool(self.works or self.failing)
-
-
 class Needs(StrictValue, frozen=True, kw_only=True):
-    """All stored needs of a matrix's releases; `read_by` names the reader's version."""
+    """All stored needs of a matrix's releases; `read_by` names the reader's version.
+
+    `changed` had runs of changed copies until November 2026; it is passed over.
+    """
 
     format: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)] = FORMAT
     read_by: _Words = ""
     releases: Annotated[tuple[ReleaseNeeds, ...], msgspec.Meta(max_length=5000)] = ()
-    changed: Annotated[tuple[ChangedRun, ...], msgspec.Meta(max_length=5000)] = ()
+    changed: tuple[Any, ...] = ()
 
     def of(self, release: Version) -> ReleaseNeeds | None:
-        """Return what a release needs; None where it was not read."""
         return next((r for r in self.releases if Version(r.release) == release), None)
-
-    def changed_runs(self, release: Version) -> tuple[ChangedRun, ...]:
-        return tuple(run for run in self.changed if Version(run.release) == release)
 
     def with_releases(self, read: Iterable[ReleaseNeeds], read_by: str) -> "Needs":
         merged = {n.release: n for n in (*self.releases, *read)}
         ordered = sorted(merged.values(), key=lambda n: Version(n.release))
-        return msgspec.structs.replace(self, releases=tuple(ordered), read_by=read_by)
-
-    def with_changed(self, run: ChangedRun) -> "Needs":
-        merged = {run.cell: run for run in (*self.changed, run)}
-        ordered = sorted(merged.values(), key=lambda r: (Version(r.release), r.cell))
-        return msgspec.structs.replace(self, changed=tuple(ordered))
+        return Needs(releases=tuple(ordered), read_by=read_by)
 
 
 class NeedsReader:
@@ -460,69 +420,29 @@ class NeedsReader:
             ),
         )
 
-    def files_to_postpone(self, modules: Mapping[str, bytes], python: Version) -> tuple[str, ...]:
-        paths = []
-        for path, source in sorted(modules.items()):
-            needs = self._needs_of(source)
-            if not isinstance(needs, Unreadable) and any(
-                need.kind == "annotation" and need.needs > (python.major, python.minor)
-                for need in needs
-            ):
-                paths.append(path)
-        return tuple(paths)
-
-
-def changed_run(
-    record: Record, release: Version, scope: Literal["needed", "all"], files: int
-) -> ChangedRun:
-    """Return the summary of a changed copy's record; the record itself is not stored."""
-    return ChangedRun(
-        release=str(release),
-        cell=record.cell,
-        on=record.started.date(),
-        host=record.host,
-        scope=scope,
-        files=files,
-        outcome=str(record.outcome)[:500],
-        log=next(iter(record.log.splitlines()), "")[:1000],
-        works=sum(capability.status == "yes" for capability in record.capabilities),
-        failing=tuple(c for c in record.capabilities if c.status == "no"),
-    )
-
 
 def encode_needs(needs: Needs) -> str:
-    """Encode the stored needs: one release, or one run, a line."""
     releases = ",\n".join(msgspec.json.encode(n).decode() for n in needs.releases)
-    changed = ",\n".join(msgspec.json.encode(r).decode() for r in needs.changed)
     by = msgspec.json.encode(needs.read_by).decode()
-    return (
-        f'{{"format": {FORMAT}, "read_by": {by}, "releases": [\n{releases}\n],'
-        f' "changed": [\n{changed}\n]}}\n'
-    )
+    return f'{{"format": {FORMAT}, "read_by": {by}, "releases": [\n{releases}\n]}}\n'
 
 
 def decode_needs(text: str, source: str) -> Needs:
-    """Decode the text; raise DeclarationError, naming `source`, when it is invalid."""
     try:
         if len(text) > _MOST_BYTES:
             raise ValueError(f"it is larger than {_MOST_BYTES} bytes")
         needs = msgspec.json.decode(text, type=Needs)
         # What the types cannot express; an InvalidVersion is a ValueError, too.
-        releases, cells = [r.release for r in needs.releases], [run.cell for run in needs.changed]
-        if len(set(releases)) < len(releases) or len(set(cells)) < len(cells):
-            raise ValueError("a release or a cell stands there twice")
-        for release in (*releases, *(run.release for run in needs.changed)):
-            Version(release)
-        for run in needs.changed:
-            parse_outcome(run.outcome)
+        releases = [release.release for release in needs.releases]
+        if len(set(map(Version, releases))) < len(releases):
+            raise ValueError("a release stands there twice")
     except (ValueError, RecursionError) as fault:
         hint = "compat find reason MATRIX python --all --write makes it anew once it is deleted"
         raise DeclarationError.of(f"has no needs: {fault}", path=source, hint=hint) from fault
-    return needs
+    return msgspec.structs.replace(needs, changed=())
 
 
 def kept_needs(folder: Path) -> Needs:
-    """Return the needs stored beside the matrix in that folder; empty without a file."""
     text = read_if_there(folder / NEEDS)
     source = f"matrices/{folder.name}/{NEEDS}"
     return Needs() if text is None else decode_needs(text.decode(errors="replace"), source)

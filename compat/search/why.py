@@ -17,7 +17,7 @@ from compat.results.answer import Answer, Kind, representative
 from compat.results.record import Capability
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, Outcome, brief, parse_outcome
-from compat.search.needs import ChangedRun, Needs, ReleaseNeeds, SeriesNeeds
+from compat.search.needs import Needs, ReleaseNeeds, SeriesNeeds
 from compat.value import Value
 
 # Hardest to change first: build a wheel for another Python, rewrite code, spell a type as `typing`
@@ -50,11 +50,9 @@ class PythonFloor(Value, frozen=True, kw_only=True):
     `series` is the lowest series that nothing known rules out. `keepers` rule out the one below,
     hardest to change first: none where nothing requires more than the oldest Python of the matrix.
     `bounds` has the series of each. `works_on` is the lowest Python on which a tested cell works,
-    in part at least; `above` is the best such cell. Needs beyond that are `unreached`: no
+    in part at least. Needs beyond that are `unreached`: no
     capability of the suite used them. `below` has the best cell on each Python below both, the
-    newest first; `needs` is None where the sources were not read. `newly_failing` are the
-    capabilities that fail in the newest changed copy, and in no tested cell of the release that
-    works.
+    newest first; `needs` is None where the sources were not read.
     """
 
     release: str
@@ -64,11 +62,8 @@ class PythonFloor(Value, frozen=True, kw_only=True):
     bounds: dict[Keeper, str]
     unreached: tuple[SeriesNeeds, ...]
     works_on: str
-    above: str
     below: tuple[CellBelow, ...]
     needs: ReleaseNeeds | None
-    changed: tuple[ChangedRun, ...]
-    newly_failing: tuple[str, ...] = ()
 
 
 class PackageFloor(Value, frozen=True, kw_only=True):
@@ -88,7 +83,6 @@ class PackageFloor(Value, frozen=True, kw_only=True):
 
 
 def subject_release(snapshot: Snapshot, version: Version) -> Release | None:
-    """Return the release of a coordinate of the subject: its newest not withdrawn."""
     members = snapshot.catalogue.members(snapshot.matrix.subject_axis, version)
     return next((r for r in reversed(members) if not r.yanked), None)
 
@@ -119,8 +113,6 @@ def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFl
         bounds["dependency"] = floor
     highest = max(bounds.values(), default=_ANY)
     keepers = tuple(k for k in KEEPERS if bounds.get(k) == highest) if highest > oldest else ()
-    changed = () if release is None else needs.changed_runs(release.version)
-    above = [e for e in working if e.cell.on(axis).version >= floor]
     return PythonFloor(
         release=str(version if release is None else release.version),
         requires_python=str(requires or ""),
@@ -129,11 +121,8 @@ def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFl
         bounds={keeper: str(bounds[keeper]) for keeper in KEEPERS if keeper in bounds},
         unreached=() if read is None or works_on is None else read.above(works_on),
         works_on=str(works_on or ""),
-        above=representative(above).cell.id if above else "",
         below=below,
         needs=read,
-        changed=changed,
-        newly_failing=_newly_failing(changed, above),
     )
 
 
@@ -170,17 +159,14 @@ def _bounds(
     works_on: Version | None,
 ) -> dict[Keeper, Version]:
     bounds: dict[Keeper, Version] = {}
-    wheel = None if release is None else lowest_python(release)
-    if wheel is not None:
+    if release is not None and (wheel := lowest_python(release)) is not None:
         bounds["wheel"] = wheel
     kinds: tuple[Literal["code", "type", "annotation", "guard"], ...]
     kinds = ("code", "type", "annotation", "guard")
-    for kind in kinds if read is not None else ():
-        lowest = None if read is None else read.lowest(kind, works_on)
-        if lowest is not None:
+    for kind in kinds:
+        if read is not None and (lowest := read.lowest(kind, works_on)) is not None:
             bounds[kind] = lowest
-    declared = None if requires is None else _lower(requires)
-    if declared is not None:
+    if requires is not None and (declared := _lower(requires)) is not None:
         bounds["declared"] = Version(minor_series(declared))
     return bounds
 
@@ -202,10 +188,8 @@ def _below(
         version = entry.cell.on(axis).version
         if version < floor:
             by_version.setdefault(version, []).append(entry)
-    return tuple(
-        _cell_below(snapshot, representative(by_version[version]), version)
-        for version in sorted(by_version, reverse=True)
-    )
+    ordered = sorted(by_version.items(), reverse=True)
+    return tuple(_cell_below(snapshot, representative(own), version) for version, own in ordered)
 
 
 def _cell_below(snapshot: Snapshot, entry: Answer, version: Version) -> CellBelow:
@@ -227,11 +211,3 @@ def _cell_below(snapshot: Snapshot, entry: Answer, version: Version) -> CellBelo
 
 def _is_unobtainable(outcome: Outcome | None) -> bool:
     return isinstance(outcome, Failed) and outcome.stage in ("lock", "install")
-
-
-def _newly_failing(changed: tuple[ChangedRun, ...], above: list[Answer]) -> tuple[str, ...]:
-    if not changed or not above:
-        return ()
-    known = {c.id for e in above for c in e.capabilities if c.status == "no"}
-    newest = max(changed, key=lambda run: run.on)
-    return tuple(sorted(c.id for c in newest.failing if c.id not in known))

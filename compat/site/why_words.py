@@ -3,7 +3,7 @@
 from packaging.version import Version
 
 from compat.run.outcome import Failed, parse_outcome
-from compat.search.needs import ChangedRun, NeedKind, SeriesNeeds
+from compat.search.needs import NeedKind, SeriesNeeds
 from compat.search.why import CellBelow, Keeper, PackageFloor, PythonFloor
 from compat.site.wording import cause_sentence, count, cut_text, listed
 
@@ -108,28 +108,6 @@ def _lower_first(sentence: str) -> str:
     return f"{sentence[:1].lower()}{sentence[1:]}"
 
 
-def changed_sentence(floor: PythonFloor, run: ChangedRun) -> str:
-    """Return what came of a changed copy: it says nothing of the release as it is."""
-    files = count(run.files, "file")
-    scope = files if run.scope == "needed" else f"all {files}"
-    where = f"In a changed copy with annotations postponed in {scope} ({run.cell}, {run.on})"
-    if not run.imports:
-        # The log has the words of the exception, and its place.
-        if run.log:
-            return f"{where}, the import fails: {run.log.rstrip('.')}."
-        return f"{where}, {_lower_first(cause_sentence(parse_outcome(run.outcome)))}"
-    every = run.works + len(run.failing)
-    head = f"{where}, it imports and {run.works} of {every} capabilities work"
-    if not run.failing:
-        return f"{head}."
-    newer = [c for c in run.failing if c.id in floor.newly_failing]
-    if not newer:
-        return f"{head}. The other {len(run.failing)} fail on Python {floor.series}, too."
-    words = listed([f"{c.id} ({cut_text(c.subject, 120)})" for c in newer], most=4)
-    work = "works" if len(newer) == 1 else "work"
-    return f"{head}. What fails here but {work} on Python {floor.series}: {words}."
-
-
 def package_sentence(floor: PackageFloor) -> str:
     if not floor.requirements:
         return f"{floor.release} does not require {floor.package}."
@@ -174,18 +152,6 @@ def below_words(floor: PythonFloor) -> str:
     if cell.kind in ("works", "partial") or not isinstance(outcome, Failed):
         return f"{cell.version}: {cell.kind}"
     return f"{cell.version}: no ({outcome.cause})"
-
-
-def tried_words(floor: PythonFloor) -> str:
-    if not floor.changed:
-        return ""
-    run = max(floor.changed, key=lambda run: run.on)
-    if not run.imports:
-        outcome = parse_outcome(run.outcome)
-        return f"no ({outcome.cause})" if isinstance(outcome, Failed) else "no"
-    if floor.newly_failing:
-        return f"imports, {len(floor.newly_failing)} of {run.works + len(run.failing)} fail"
-    return "yes"
 
 
 def _needed_by(floor: PythonFloor, hardest: Keeper) -> str:

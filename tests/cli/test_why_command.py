@@ -3,7 +3,6 @@ records."""
 
 import hashlib
 import io
-import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -181,22 +180,6 @@ def test_a_package_axis_names_the_requirement(run: Run, remember: Remember) -> N
     assert below["api_missing"] == ["dep.new"]
 
 
-def test_a_changed_run_is_told_as_one(run: Run, demo_index: FakeIndex, root: Path) -> None:
-    publish(demo_index, ANNOTATED)
-    read(run)
-    path = root / "matrices" / "demo" / "needs.json"
-    changed = {
-        "release": "1.0", "cell": BELOW, "on": "2026-11-23", "host": "linux-x86_64-2cpu-24gb",
-        "scope": "needed", "files": 1, "outcome": "test-fail:type-error(sum)", "works": 1,
-        "failing": [{"id": "sum", "status": "no", "cause": "type-error", "subject": "boom"}],
-    }  # fmt: skip
-    text = path.read_text().replace('"changed": [\n\n', f'"changed": [\n{json.dumps(changed)}\n')
-    path.write_text(text)
-    ran = run("find", "reason", "demo", "python", "--at", "demo=1.0")
-    assert "In a changed copy with annotations postponed in 1 file (" in ran.out
-    assert "1 of 2 capabilities work" in ran.out
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -206,7 +189,6 @@ def test_a_changed_run_is_told_as_one(run: Run, demo_index: FakeIndex, root: Pat
         (("find", "reason", "demo", "python", "--at", "nothing=1"), "no axis 'nothing'"),
         (("find", "reason", "demo", "python", "--at", "demo"), "AXIS=VERSION"),
         (("find", "reason", "demo", "dep", "--write"), "for the Python axis"),
-        (("find", "reason", "demo", "python", "--try"), "needs one release"),
     ],
 )
 def test_what_cannot_be_asked_is_one_line(run: Run, words: tuple[str, ...], told: str) -> None:
@@ -215,13 +197,6 @@ def test_what_cannot_be_asked_is_one_line(run: Run, words: tuple[str, ...], told
     assert ran.code == 2
     assert len(ran.err.strip().splitlines()) == 1
     assert told in ran.err
-
-
-def test_nothing_to_try_below_says_what_is_missing(run: Run) -> None:
-    read(run)
-    ran = run("find", "reason", "demo", "python", "--at", "demo=2.0", "--try")
-    assert ran.code == 1
-    assert "no locked cell of demo 2.0 lies below Python 3.9" in ran.err
 
 
 def test_damaged_needs_are_one_line_with_the_remedy(run: Run, root: Path) -> None:

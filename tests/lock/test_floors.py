@@ -12,7 +12,7 @@ from support.local_index import fill
 from compat.index.settings import IndexSettings
 from compat.lock.lock_text import decode_lock, encode_lock
 from compat.lock.lockfile import Inputs, Lock, Refusal
-from compat.lock.recipe import floor_lines, locked_floors, lowest_of
+from compat.lock.recipe import declared, has_floor, locked_floors, lowest_of
 from compat.lock.uv import UvLocker
 from compat.plan.requirements import Asked
 
@@ -41,7 +41,7 @@ def test_only_what_declares_a_lowest_version_is_a_floor() -> None:
         Asked(name="exact", specifier=SpecifierSet("==1.0"), extras=(), url=""),
         Asked(name="far", specifier=SpecifierSet(">=1"), extras=(), url="https://example.org/a"),
     ]
-    assert floor_lines(asked) == ("dep[fast,more]>=1",)
+    assert {declared(each) for each in asked if has_floor(each)} == {"dep[fast,more]>=1"}
 
 
 def inputs(*requirements: str, floors: tuple[str, ...]) -> Inputs:

@@ -207,7 +207,7 @@ def test_what_is_answered_is_not_asked_again() -> None:
     learner = learner_of(facts, locker)
     learn(learner, facts, "py3.9-fr1-demo1.0")
     asked = len(locker.asked)
-    assert learn(learner, facts, "py3.9-fr2-demo2.0").questions == 0
+    learn(learner, facts, "py3.9-fr2-demo2.0")
     assert len(locker.asked) == asked
 
 

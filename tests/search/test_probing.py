@@ -76,11 +76,11 @@ def test_found_packages_answer_a_cell_whose_requirements_they_meet() -> None:
     prober = prober_of(locker)
     assert prober.known(cell("py3.8-demo1.0")) is None
     probed = prober.probe(cell("py3.8-demo1.0+dated"))
-    assert (probed.is_locked, probed.questions, probed.clauses) == (True, 1, ())
+    assert (probed.is_locked, len(locker.asked), probed.clauses) == (True, 1, ())
     # As published it may have the packages of that day, too.
     known = prober.known(cell("py3.8-demo1.0"))
     assert known is not None
-    assert (known.is_locked, known.questions) == (True, 0)
+    assert known.is_locked
     assert known.answer is not None
     assert known.answer.because.endswith("the packages found for py3.8-demo1.0+dated")
     assert prober.probe(cell("py3.8-demo1.0")) == known
@@ -109,12 +109,6 @@ def test_a_refusal_teaches_what_refuses_others() -> None:
     other = prober.known(cell("py3.8-demo4.0+dated"))
     assert other is not None
     assert (other.clauses, other.answer) == (probed.clauses, None)
-
-
-def test_what_asks_for_the_same_on_another_day_is_alike() -> None:
-    prober = prober_of(MemoryLocker(resolve))
-    assert prober.demand(cell("py3.8-demo1.0")) == prober.demand(cell("py3.8-demo1.0+dated"))
-    assert prober.demand(cell("py3.8-demo1.0")) != prober.demand(cell("py3.8-demo2.0"))
 
 
 def test_a_lock_of_earlier_is_taken_into_account() -> None:

@@ -7,7 +7,6 @@ from compat.search.needs import (
     Need,
     NeedKind,
     Unreadable,
-    is_annotated,
     needs_of,
 )
 
@@ -137,7 +136,6 @@ def test_a_try_without_a_fallback_for_what_is_missing_guards_nothing() -> None:
 )
 def test_what_cannot_be_read_says_so(source: bytes) -> None:
     assert isinstance(needs_of(source), Unreadable)
-    assert not is_annotated(source)
 
 
 def test_what_hides_a_need_from_vermin_does_not_remove_it() -> None:
@@ -152,12 +150,6 @@ def test_line_ends_and_an_encoding_are_read_as_python_reads_them() -> None:
         Need(line=3, needs=(3, 9), feature="builtin generic type (list[..])", kind="annotation")
         in needs
     )
-
-
-def test_annotated_modules_are_told_from_others() -> None:
-    assert is_annotated(b"def f(x: int): ...\n")
-    assert not is_annotated(b"from __future__ import annotations\ndef f(x: int): ...\n")
-    assert not is_annotated(b"def f(x):\n    y: int = 1\n")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from packaging.version import Version
 from support.editions import EARLY, MOVING, POLICY, TOLD, URL, files
 from support.known import DAY, MATRIX, Shelf
 
-from compat.search.needs import ChangedRun, Needs, NeedsReader
+from compat.search.needs import Needs, NeedsReader
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition, MatrixReport
 from compat.site.pages.page_list import pages
@@ -23,16 +23,7 @@ def needs() -> Needs:
         reader.release_needs(Version(version), "demo.whl", {HOSTILE: source})
         for version in ("1.0", "2.0")
     ]
-    changed = ChangedRun(
-        release="1.0",
-        cell="py3.8-dep1-demo1.0",
-        on=datetime.date(2026, 11, 23),
-        host="linux-x86_64-2cpu-24gb",
-        scope="needed",
-        files=1,
-        outcome="import-fail:type-error(demo.py:1)",
-    )
-    return Needs().with_releases(read, "vermin 1 on Python 3.11").with_changed(changed)
+    return Needs().with_releases(read, "vermin 1 on Python 3.11")
 
 
 def edition(kept: Needs, matrix: object = MATRIX, day: datetime.date = DAY) -> Edition:
@@ -51,8 +42,6 @@ def test_the_page_of_a_release_says_it_and_escapes_names() -> None:
     assert "What keeps its lowest Python" in markup
     assert SENTENCE in markup
     assert "<script>alert" not in markup
-    assert "In a changed copy with annotations postponed in 1 file" in markup
-    assert "23 November 2026" in markup
     assert "vermin 1 on Python 3.11" in markup
 
 
@@ -73,6 +62,5 @@ def test_the_api_says_it_of_every_release() -> None:
     assert [row["release"] for row in document["python"]] == ["1.0", "2.0"]
     assert document["python"][0]["sentence"].startswith(SENTENCE)
     assert document["python"][0]["keepers"] == ["annotation"]
-    assert document["python"][0]["changed"][0]["files"] == 1
     assert document["packages"][0]["requirements"]
     assert "runs nothing" in document["limits"]

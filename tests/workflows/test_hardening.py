@@ -33,7 +33,7 @@ WRITERS = {
     ("compat", "compat"),
     ("floors", "propose"),
 }
-# The commands that run cells whenever they are called, `why --try` apart.
+# The commands that run cells whenever they are called.
 RUNNING = {"run", "diff", "floor", "blame"}
 EXAMPLES = sorted((EXAMPLE / ".github" / "workflows").glob("*.yml"))
 

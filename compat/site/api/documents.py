@@ -47,7 +47,7 @@ from compat.results.lifted import Lifted, lifted
 from compat.results.record import Capability, Record, Status, StepSeconds
 from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Failed, Passed
-from compat.search.needs import ChangedRun, SeriesNeeds
+from compat.search.needs import SeriesNeeds
 from compat.search.why import (
     CellBelow,
     Keeper,
@@ -80,7 +80,6 @@ from compat.site.why_words import (
     BLIND_SPOTS,
     api_gone,
     below_sentence,
-    changed_sentence,
     keeper_sentence,
     package_sentence,
 )
@@ -1050,18 +1049,10 @@ class BelowDocument(CellBelow, frozen=True, kw_only=True):
     api_missing: tuple[str, ...]
 
 
-class ChangedDocument(ChangedRun, frozen=True, kw_only=True):
-    """A run of a changed copy, with one sentence; it says nothing of the release as it is."""
-
-    sentence: str
-
-
 class PythonFloorDocument(Value, frozen=True, kw_only=True):
     """What keeps a release from an older Python; `sentence` says it.
 
     `needs` has what vermin found by kind and series, and is null where the wheel was not read.
-    `newly_failing` are the capabilities that fail in the newest changed copy and in no cell of the
-    release on a Python that it supports.
     """
 
     release: str
@@ -1075,8 +1066,6 @@ class PythonFloorDocument(Value, frozen=True, kw_only=True):
     needs: tuple[SeriesNeeds, ...] | None
     works_on: str
     below: tuple[BelowDocument, ...]
-    changed: tuple[ChangedDocument, ...]
-    newly_failing: tuple[str, ...]
     unreached: tuple[SeriesNeeds, ...]
 
 
@@ -1092,7 +1081,7 @@ class FloorsDocument(Document, frozen=True, kw_only=True):
     the matrix, oldest release first.
 
     `read_by` is what read the sources, empty where nothing was read; `limits` says what it cannot
-    see. A run of a changed copy is evidence about the copy, never a verdict about the release.
+    see.
     """
 
     package: str
@@ -1130,10 +1119,6 @@ def python_document(floor: PythonFloor) -> PythonFloorDocument:
         unread=0 if needs is None else needs.unread,
         needs=None if needs is None else needs.needs,
         below=tuple(_below(cell, "Python") for cell in floor.below),
-        changed=tuple(
-            made(ChangedDocument, run, sentence=changed_sentence(floor, run))
-            for run in floor.changed
-        ),
     )
 
 
