@@ -1,4 +1,4 @@
-"""The command about what to install: advise."""
+"""`compat advise`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The command that finds which package, and which release of it, broke what worked."""
+"""`compat blame`: which release of which package broke what worked."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ Changes = Mapping[str, ApiChange]
 
 
 def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
-    """Yield what is to blame, a few lines for each cause; the first line names the release."""
+    """Yield a few lines for each cause; its first line names the release."""
     for number, cause in enumerate(answer.causes):
         is_alike = number and cause.failure == answer.causes[number - 1].failure
         then = "independently, " if is_alike else "then " if number else ""

@@ -1,4 +1,4 @@
-"""`compat run --budget`: the time is spent where an answer is worth most."""
+"""`compat run --budget`: spends the time where an answer is worth most."""
 
 import contextlib
 import secrets
@@ -62,9 +62,8 @@ def budget_seconds(text: str) -> int:
 def run_within(
     workspace: Workspace, words: list[str], seconds: int, how: tuple[int, str], reports: ReportFiles
 ) -> int:
-    """Spend the seconds on cells whose answer is missing or due, all or those that words name;
-    print how far that came, and return the exit code. `how` is how many cells run at once, and at
-    which isolation level.
+    """Spend the seconds on missing or due cells (only those that `words` name, if any), report, and
+    return the exit code. `how` is the number of workers and the isolation level.
     """
     jobs, isolation = how
     search = MachineSearch(workspace, isolation)
@@ -174,7 +173,7 @@ def run_within(
 
 
 class _Session:
-    """How the probes of one command are made, and what they left that is to be kept."""
+    """Makes the probes of one command, and stores what they found."""
 
     def __init__(self, workspace: Workspace, search: MachineSearch) -> None:
         self._workspace, self._search = workspace, search
@@ -257,11 +256,11 @@ class _Session:
         return self._pythons[python]
 
     def audit(self, entry: Answer) -> learnt.AuditedCell:
-        """Verify what is inferred of a cell.
+        """Verify an inferred answer.
 
-        One that is inferred not to install is locked, any other is run. A relaxed one that is
-        inferred to fail is locked with all other packages free, as its own lock follows the rules
-        that the inference follows; its core is run where that matters.
+        A cell that is inferred not to install is locked; any other is run. A relaxed one that is
+        inferred to fail is locked with all other packages free, because its own lock follows the
+        same rules as the inference.
         """
         if entry.cell.recipe == "relaxed" and entry.likely == "broken":
             return self._freed(entry)
@@ -293,7 +292,7 @@ class _Session:
 
 
 class _Unseen:
-    """A reporter for cells of which only the growth of the whole is shown."""
+    """A reporter that shows only warnings."""
 
     def _nothing(self, *_: Any) -> None:
         """Say nothing."""

@@ -1,5 +1,5 @@
-"""The commands of `compat` by name, each with the module that holds it and its first sentence, so
-that help and completion import none of them.
+"""The commands of `compat` by name, each with its module and its first sentence, so that help and
+completion import no command.
 """
 
 import importlib

@@ -1,6 +1,4 @@
-"""Completion in bash, zsh and fish: what can stand where the cursor is, from the files of the
-repository alone, as nobody waits for a Tab.
-"""
+"""Completion in bash, zsh and fish, from the repository's files alone: nobody waits for a Tab."""
 
 import re
 import shlex
@@ -42,7 +40,7 @@ def script(shell: str) -> str:
 
 
 def complete(words: Sequence[str]) -> None:
-    """Print what can stand at the end of a line, one a line: `words` are the shell and the line."""
+    """Print what can stand at the end of a line; `words` are the shell and the line."""
     shell, line = words
     try:
         typed = shlex.split(line)
@@ -141,8 +139,8 @@ def _cells(folder: Path) -> set[str]:
 
 
 def _axes(text: str, cells: set[str]) -> dict[str, list[str]]:
-    """The versions of each axis that cells have, by the axis's name; a regular expression, as a
-    parser of TOML takes longer to load than the rest.
+    """The versions of each axis that cells have. By regular expressions: parsing TOML takes longer
+    than the rest.
     """
     versions_of: dict[str, list[str]] = {}
     parts = [cell.partition("+")[0].split("-") for cell in cells]

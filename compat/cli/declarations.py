@@ -1,4 +1,4 @@
-"""Commands about declarations and what the index has for them: check, schema and discover."""
+"""`compat check`, `compat matrix schema` and `compat matrix discover`."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -33,10 +33,9 @@ Places = tuple[tuple[int, Version], ...]
 
 
 def twice(workspace: Workspace) -> Iterator[str]:
-    """Yield one line for each package of the matrix or its locks that several indexes have, and
-    none without extras.
+    """Yield one line for each package of the matrix or its locks that several indexes have.
 
-    An index that does not answer is a line, too: the declarations are sound whatever it says.
+    An index that does not answer is a line too: the declarations are valid whatever it says.
     """
     urls = workspace.index.urls
     if len(urls) < 2:

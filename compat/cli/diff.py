@@ -1,4 +1,4 @@
-"""A checkout on the command line: its cells run, and are compared with those of a release."""
+"""`compat diff`, and `compat run` of a checkout: build it, run its cells, compare with a release."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ AskedCheckout = tuple[str, Isolation, bool]
 
 @contextmanager
 def cells_of_checkout(workspace: Workspace, asked: AskedCheckout) -> Iterator[CheckoutCells]:
-    """Build the wheel of a checkout and yield its cells; the wheel goes when the context ends."""
+    """Build the wheel of a checkout and yield its cells; the wheel is deleted at the end."""
     source, level, keep = asked
     axis, platform = workspace.matrix.interpreters, workspace.matrix.platform
     newest_first = sorted(axis.patches, reverse=True)
@@ -88,9 +88,7 @@ def run_checkout(
     options: RunOptions,
     reports: ReportFiles,
 ) -> int:
-    """Run the cells of a checkout that are `meant`, words or the quick ones; print what they came
-    to, write the reports, and return the exit code of `compat run`.
-    """
+    """Run the `meant` cells of a checkout, report, and return the exit code of `compat run`."""
     with cells_of_checkout(workspace, asked) as cells:
         choice, subject = cells.chosen(*meant), _subject(cells)
         refuse_no_cells(choice)
@@ -187,10 +185,9 @@ _Reason = tuple[str, str]
 def differing(
     comparison: Comparison, titles: Mapping[str, str], release: str
 ) -> Iterator[tuple[Difference, str, list[str]]]:
-    """Yield what differs, what breaks first: the kind, the reason, and the cells it is about. More
-    than a few capabilities that fail alike in the same cells are one reason.
-
-    `titles` are those of capabilities by their ids, `release` is the package and its version.
+    """Yield each difference, regressions first: kind, reason, cells. Many capabilities that fail
+    alike in the same cells are one reason. `titles` are those of capabilities by id, `release` is
+    package and version.
     """
     for kind in HEADINGS:
         reasons: dict[_Reason, list[str]] = {}

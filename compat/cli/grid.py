@@ -1,5 +1,5 @@
-"""The grid of a matrix on a terminal: releases of the subject against the other axes, for each
-Python, with the signs of the site.
+"""The grid of a matrix on a terminal: releases against the other axes, for each Python, with the
+signs of the site.
 """
 
 from collections import Counter, defaultdict
@@ -32,10 +32,9 @@ Board = dict[tuple[str, str], Sign]
 
 
 def print_grid(out: Console, known: Snapshot, shown: Iterable[Answer]) -> None:
-    """Print the places of the shown cells as grids, within the width of the terminal, and a legend
-    of the signs in use.
+    """Print the combinations of the shown cells as grids within the terminal's width, and a legend.
 
-    `known` has the other recipes of these places, which tell a sign more exactly.
+    `known` has the other recipes of these combinations, which make a sign exact.
     """
     places: dict[tuple[Coordinate, ...], list[Answer]] = {}
     for entry in shown:
@@ -104,8 +103,8 @@ def sign_text(out: Console, style: StatusStyle, *, is_stale: bool = False) -> Te
 def _boards(
     matrix: Matrix, signs: dict[tuple[Coordinate, ...], Sign]
 ) -> Iterator[tuple[str, list[str], list[str], Board]]:
-    """The title, rows, columns and signs of each Python, the newest first; where nothing but Python
-    stands beside the subject, of one grid whose columns are the Pythons.
+    """Title, rows, columns and signs of each Python, the newest first; one grid whose columns are
+    the Pythons if there is no other axis.
     """
     subject, python = matrix.subject_axis, matrix.interpreters.name
     others = [axis for axis in matrix.packages if axis is not subject]

@@ -1,4 +1,4 @@
-"""The command that turns cells into lock files, and says what would drift."""
+"""`compat matrix lock`."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +32,7 @@ _SAID = {"plan-fail": "infeasible", "lock-fail": "unresolved", "not-locked": "no
 
 
 class LockLine(Value, frozen=True, kw_only=True):
-    """What became of one cell, as it is printed."""
+    """The result of one cell, as printed."""
 
     id: str
     outcome: str

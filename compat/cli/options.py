@@ -25,9 +25,7 @@ from compat.workspace import Workspace
 
 
 def faults_of_suite(workspace: Workspace) -> tuple[Fault, ...]:
-    """Return the faults of the suite; they are kept as long as its files and what they are held
-    against stay the same.
-    """
+    """Return the faults of the suite, cached by its files and by the locks."""
     folder = workspace.suite_folder
     texts = workspace.suite_texts | settings_texts(folder) if folder.is_dir() else None
 
@@ -62,16 +60,13 @@ AT = option("Fix the version of another axis; repeatable.", metavar="AXIS=VERSIO
 
 
 def needs_extra(extra: str, module: str) -> None:
-    """Raise UsageError, with the command that installs it, where what only some commands need is
-    missing.
-    """
+    """Raise UsageError, with the command that installs it, for a missing optional dependency."""
     if importlib.util.find_spec(module) is None:
         hint = f"pip install 'compat-matrix[{extra}]'"
         raise UsageError.of(f"this command needs {module}, which is not installed", hint=hint)
 
 
 def index_options() -> IndexOptions:
-    """Return the index options that stand anywhere on the command line."""
     return IndexOptions(
         index_url=given.index_url,
         extra_index_urls=tuple(given.extra_index_url or ()),
@@ -135,9 +130,7 @@ def refuse_faulty_suite(workspace: Workspace) -> None:
 
 
 def policy_day(text: str, workspace: Workspace) -> datetime.date:
-    """Return the day that `--today` names, else today; raise UsageError for a matrix without a
-    policy, as its minimum versions do not move.
-    """
+    """Return the day that `--today` names, else today; raise UsageError without a policy."""
     if workspace.declared.policy is None:
         path = f"matrices/{workspace.name}/policy.toml"
         raise UsageError.of("this matrix declares no policy, so its floors do not move", path=path)

@@ -1,4 +1,4 @@
-"""The command that says what could work, and what to run now: plan."""
+"""`compat plan`: what could work, and what to run now."""
 
 import contextlib
 import math
@@ -162,8 +162,8 @@ def _here(workspace: Workspace) -> tuple[str, ...]:
 
 
 def _prepare(workspace: Workspace, run_plan: choices.RunPlan, is_short: bool) -> None:
-    """Lock what runs now, and renew what plain installs come to; on stderr, as the plan is what
-    this prints. What cannot be locked says so in its shard.
+    """Lock what runs now and resolve old plain installs again. Reports on stderr: stdout is the
+    plan.
     """
     from compat.cli.installs import ask_plain, ask_platforms, platforms_named
     from compat.cli.this_machine import locker_of, wheels_locker
@@ -239,11 +239,7 @@ def _print_plan(workspace: Workspace, plan: Plan) -> None:
 
 
 def print_run_plan(workspace: Workspace, run_plan: choices.RunPlan, shown: Shown) -> int:
-    """Print the shards: as a table, as JSON, as one line for a GitHub job's matrix, as one command
-    of a shell each, or only the ids of cells that run the whole suite.
-
-    Return the exit code: 1 when cells are due and the budget is too small for each of them.
-    """
+    """Print the shards; return 1 if cells are due and the budget is too small for each."""
     matrix, packing = workspace.name, run_plan.packing
     shards = [[task.cell for task in shard.tasks] for shard in packing.shards]
     minutes = [-int(-shard.seconds // 60) for shard in packing.shards]

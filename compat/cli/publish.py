@@ -1,4 +1,4 @@
-"""Commands about the site: publish it into a folder, or look at it while it changes."""
+"""`compat publish`, `compat site serve` and `compat site check`."""
 
 import datetime
 import time
@@ -109,7 +109,7 @@ def publish_site(
     root: Path | None,
     repository: str = "",
 ) -> Written:
-    """Write the site of these matrices, in their order; without names of all, largest first."""
+    """Write the site of these matrices in their order; without names, of all, largest first."""
     needs_extra("site", "PIL")
     matrices = matrices_folder(root)
     workspaces = [workspace_of(name, root, day=day) for name in names or matrix_names(matrices)]

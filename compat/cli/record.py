@@ -1,6 +1,4 @@
-"""The command that records: it judges kept evidence again, or takes what other machines made. The
-sound ones are kept, the others are named.
-"""
+"""`compat ci record`: judges cached evidence again, or imports what other machines measured."""
 
 import datetime
 import os
@@ -157,11 +155,11 @@ def convert_command(
 
 
 class Shards(Value, frozen=True):
-    """What `compat plan --print github` prints: which cells each shard was given, and when."""
+    """The output of `compat plan --print github`: the cells of each shard, and when it was planned."""
 
     class Row(Value, frozen=True, kw_only=True):
-        """A shard; it hands its records over in the folder `records-<shard>`. Of the cells in
-        `smoke` it runs the suite's core alone.
+        """A shard, whose records arrive in the folder `records-<shard>`; `smoke` cells run the core
+        only.
         """
 
         shard: Annotated[int, msgspec.Meta(ge=1)]
@@ -191,8 +189,8 @@ def _shards(path: Path) -> Shards:
 def _checkout(
     workspace: Workspace, made_by: str, plan: Shards | None, level: Isolation | None
 ) -> Checkout:
-    """This checkout, as records must fit it; its catalogue and its locks are read whole, so that
-    they are sound.
+    """This checkout, which records must fit. Reads catalogue and locks whole, so that they are
+    sound.
     """
     rows = () if plan is None else plan.include
     oldest = now() - OLDEST
@@ -233,9 +231,7 @@ def _checkout(
 
 
 def _handed_texts(folder: Path) -> Iterator[tuple[str, str | Fault]]:
-    """Yield each entry of a folder of locks with its text, or with what is wrong; links are not
-    followed.
-    """
+    """Yield each file of a folder of locks with its text or its fault, without following links."""
     for number, name in enumerate(sorted(os.listdir(folder))):
         shown = name.encode(errors="backslashreplace").decode()
         if number >= _MOST_FILES:
@@ -265,7 +261,7 @@ def _fault(name: str, message: str) -> Fault:
 
 
 class _Intake:
-    """What another machine made: what is taken of it, and what is wrong with the rest."""
+    """What another machine measured: what is imported, and the faults of the rest."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -276,7 +272,6 @@ class _Intake:
 
     @contextmanager
     def about(self, place: str) -> Iterator[None]:
-        """Keep the faults of what is handed over, with their place."""
         try:
             yield
         except DeclarationError as error:
@@ -296,9 +291,7 @@ class _Intake:
     def records(
         self, folder: Path, plan: Path | None, made_by: str, level: Isolation | None
     ) -> int:
-        """Take records. `plan` is the file that says which shard was given which cells, `made_by`
-        the address of the run, and `level` the one at which it was to run.
-        """
+        """Import records; `plan` is the file with the shards, `made_by` the URL of the run."""
         _refuse_no_folder(folder, "--from needs the folder of the records")
         try:
             shards = None if plan is None else _shards(plan)
@@ -342,9 +335,7 @@ class _Intake:
         return self.end({"kept": self.taken, "current": self.there}, tally, self.taken)
 
     def plain(self, path: Path) -> int:
-        """Take answers about plain installs; where one says that packages were found, its lock must
-        be kept here.
-        """
+        """Import plain-install results; a successful one needs its lock here."""
         workspace, taken = self.workspace, list[PlainAnswer]()
         questions = plain_questions(workspace.feasibility)
         planned = {cell.id: cell for _, cell, _ in questions if cell is not None}
@@ -363,7 +354,6 @@ class _Intake:
         return self.end({"kept": taken}, f"{count(len(taken), 'answer')} imported")
 
     def platforms(self, folder: Path) -> int:
-        """Take answers about other platforms, each with its lock where packages were found."""
         _refuse_no_folder(folder, "--platforms needs a folder with one for each platform")
         workspace, files_of = self.workspace, self.workspace.platforms
         for name in workspace.matrix.platforms:
@@ -401,9 +391,7 @@ class _Intake:
         planned: Mapping[str, Cell],
         unplanned: str,
     ) -> Iterator[PlainAnswer]:
-        """Yield the answers that are planned, of today or of the last days, and newer than the one
-        that is known.
-        """
+        """Yield the planned, recent answers that are newer than the stored ones."""
         day = self.workspace.day
         for answer in handed_over.values():
             before, why = known.get(answer.cell), ""
@@ -422,13 +410,13 @@ class _Intake:
 
     @cached_property
     def locker(self) -> Locker:
-        """It builds nothing: other people's code has no business where records are kept."""
+        """Builds nothing: a machine that stores records must not run other people's code."""
         from compat.cli.this_machine import refusing_locker
 
         return refusing_locker(self.workspace)
 
     def may_ask(self, questions: int = 1) -> bool:
-        """Count questions; False when there are too many, and what they are about is left out."""
+        """Count questions; return False beyond the limit."""
         if self._asked + questions > _MOST_AGAIN:
             self._left += 1
             return False
@@ -436,10 +424,10 @@ class _Intake:
         return True
 
     def checked(self, answer: PlainAnswer, facts: Feasibility, cell: Cell) -> Sequence[PlainAnswer]:
-        """Return the answer in the words of this machine; none when there are too many to ask.
+        """Return the answer as the resolver here words it; none beyond the limit of questions.
 
-        What waits for a build says nothing about the versions, and a build that the matrix names is
-        taken on its word. Raises DeclarationError for a refusal that is none here.
+        An unfinished build says nothing about the versions, and a build that the matrix names is
+        trusted. Raises DeclarationError for a resolution failure that does not occur here.
         """
         refusal, matrix = answer.refusal, facts.matrix
         if refusal is None or is_spurious(refusal) or refusal.subject in matrix.builds:
@@ -467,7 +455,7 @@ def _republished(answer: PlainAnswer) -> PlainAnswer:
 
 
 class _LearntIntake(_Intake):
-    """Clauses and probes that another machine learnt, and which of them are sound here."""
+    """Clauses and probes of another machine, checked here."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
@@ -477,13 +465,12 @@ class _LearntIntake(_Intake):
         self._demands = Demands(self._facts)
 
     def learnt(self, folder: Path) -> int:
-        """Take the sound clauses and probes of a folder; return the exit code.
+        """Import the sound clauses and probes of a folder; return the exit code.
 
-        A clause is sound when it is of the last days, its facts are among those that its own cell
-        has here, on a Python that the clause names, no cell with a lock has them, and the resolver
-        refuses them here, too, on each of its Pythons. A probe is sound when a sound clause or the
-        resolver says the same. Clauses about files are not taken: they rest on a run, whose record
-        is what another machine hands in. Raises DeclarationError for a damaged file.
+        A clause is sound if it is recent, its facts are among those of its own cell on a Python
+        that it names, no locked cell has them, and resolution fails here too on each of its
+        Pythons. A probe is sound if a sound clause or the resolver confirms it. Clauses about files
+        rest on a run, whose record is imported instead. Raises DeclarationError for a damaged file.
         """
         workspace, known = self.workspace, self.workspace.learnt.clauses
         settled = {
@@ -557,7 +544,7 @@ class _LearntIntake(_Intake):
                 raise DeclarationError.of(f"{name} has a lock with {' and '.join(clause.facts)}")
 
     def _refused_again(self, clause: Clause) -> Clause:
-        """The clause in the words of the resolver here."""
+        """The clause as the resolver here words it."""
         own = clause
         for python in clause.pythons:
             refusal = self._learner.ask(self._on[python], frozenset(clause.facts))

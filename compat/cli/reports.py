@@ -1,6 +1,5 @@
-"""What a run came to, in words for people, and for CI as JUnit XML and Markdown; and the command
-that compares variants: what the lowest declared versions come to, and what a dependency that is not
-out yet will break.
+"""Results of a run: sentences for people, JUnit XML and Markdown for CI; and `compat matrix
+variants`.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _FEW = 3
 
 
 class _Answers:
-    """The cells of this run that have an answer, by place, the best place first."""
+    """The cells of this run that have an answer, by combination, the best first."""
 
     def __init__(self, workspace: Workspace, outcomes: Mapping[str, str]) -> None:
         self.workspace = workspace
@@ -135,10 +134,8 @@ class _Answers:
 
 
 def learnt(workspace: Workspace, outcomes: Mapping[str, str]) -> list[str]:
-    """Return what the cells of a run came to, as sentences: one for each place where they are few,
-    else the numbers and the best.
-
-    A cell that the machine, the network or the suite ended taught nothing.
+    """Return the results of a run as sentences: one for each combination if they are few, else the
+    numbers and the best. Cells ended by the machine, the network or the suite are left out.
     """
     answers = _Answers(workspace, outcomes)
     if len(answers.places) <= _FEW:
@@ -170,10 +167,8 @@ def next_step(workspace: Workspace, outcomes: Mapping[str, str]) -> str:
 
 
 class RanCell(Value, frozen=True, kw_only=True):
-    """A cell that was to run: what is known of it, what pages call that, and its run.
-
-    `record` is None where it has no result; `came_to` is what the run came to, in words or as it is
-    stored.
+    """A cell that was to run, its page's word for the result, and its record (None without one);
+    `came_to` is the outcome, in words or as stored.
     """
 
     verdict: Answer
@@ -206,12 +201,11 @@ def released_report(
 def run_report(
     workspace: Workspace, title: str, ran: Sequence[RanCell], sentences: tuple[str, ...] = ()
 ) -> Report:
-    """Return what cells came to, in the summary those that do not work first.
+    """Return the report of cells, failing ones first in the summary.
 
-    Each cell is a suite, each capability a case. A capability that fails in this combination is a
-    failure; what the release lacks, or fails in every combination of it, is skipped, as it takes
-    nothing from the verdict. Trouble of the machine or the network is an error, and so is a cell
-    without a result.
+    Each cell is a suite, each capability a case. A capability that fails only in this combination
+    is a failure. What the release lacks, or fails in every combination, is skipped. Machine and
+    network failures are errors, and so is a cell without a result.
     """
     working, others, suites = list[tuple[str, ...]](), list[tuple[str, ...]](), []
     for each in ran:
@@ -277,8 +271,8 @@ _MOST_ROWS = 100
 
 
 class ReportCase(Value, frozen=True, kw_only=True):
-    """A case of a suite. Without a tag it passed; with one, `message` says why not, `kind` is the
-    cause as programs know it, and `log` the end of what was printed.
+    """A test case. It passed if `tag` is empty; `kind` is the cause for programs, `log` the end of
+    the output.
     """
 
     name: str
@@ -289,7 +283,7 @@ class ReportCase(Value, frozen=True, kw_only=True):
 
 
 class ReportSuite(Value, frozen=True):
-    """The cases of a cell, when its run began and how many seconds it took; None without a run."""
+    """The cases of a cell, with start and seconds of its run; None without a run."""
 
     cell: str
     cases: tuple[ReportCase, ...]
@@ -298,11 +292,7 @@ class ReportSuite(Value, frozen=True):
 
 
 class Report(Value, frozen=True, kw_only=True):
-    """What a command came to, for both files.
-
-    `command` names the suites together, `heading` is that of the summary. `rows` are a table of the
-    `columns`, in Markdown; `heading` and `sentences` are text.
-    """
+    """The content of both files; `command` names the suites together, `rows` are a Markdown table."""
 
     command: str
     suites: tuple[ReportSuite, ...]
@@ -313,7 +303,7 @@ class Report(Value, frozen=True, kw_only=True):
 
 
 class ReportFiles(Value, frozen=True, kw_only=True):
-    """The files that a command is to leave; None where one was not asked for."""
+    """The files that a command writes; None if not requested."""
 
     junit: Path | None = None
     summary: Path | None = None
@@ -323,7 +313,6 @@ class ReportFiles(Value, frozen=True, kw_only=True):
         return self.junit is not None or self.summary is not None
 
     def write(self, report: Report) -> None:
-        """Write them; raise CompatError for a file that cannot be written."""
         if self.junit is not None:
             files.write(self.junit, junit_xml(report))
         if self.summary is not None:
@@ -333,10 +322,8 @@ class ReportFiles(Value, frozen=True, kw_only=True):
 
 
 def junit_xml(report: Report) -> bytes:
-    """Return the results as JUnit XML: a suite for each cell.
-
-    Of the several dialects this keeps to what Jenkins, GitLab and GitHub's viewers have in common:
-    the attributes tests, failures, errors, skipped and time, and one element below a case.
+    """Return JUnit XML with one suite a cell, limited to the dialect that Jenkins, GitLab and
+    GitHub's viewers share.
     """
     root = ElementTree.Element("testsuites", name=report.command)
     for suite in report.suites:

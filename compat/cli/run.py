@@ -1,4 +1,4 @@
-"""The command that runs cells: which, where, and what they came to."""
+"""`compat run`."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -65,8 +65,8 @@ def seconds_together(
 
 
 def workers_that_fit(asked: int, suite: Suite) -> int:
-    """Return how many cells may run at once: what was asked, as far as free memory and disk allow;
-    at least one. What is short is said.
+    """Return how many cells may run at once: at least one, at most as many as memory and disk
+    allow.
     """
     import psutil
 
@@ -85,9 +85,7 @@ def workers_that_fit(asked: int, suite: Suite) -> int:
 
 
 def print_lost(result: BatchResult) -> None:
-    """Say what a reader of the end of a log must not miss: workers that stopped, and cells that the
-    machine lost.
-    """
+    """Report lost workers and lost cells at the end of the log, where readers look."""
     for worker, why in result.lost_workers.items():
         note(f"warning: worker {worker} stopped and took no more cells: {why}")
     if result.unrun:
@@ -101,7 +99,6 @@ def print_lost(result: BatchResult) -> None:
 
 
 def print_untried(result: BatchResult) -> None:
-    """Say each reason once for which cells were not tried, as for want of their Python."""
     for why, cells in Counter(result.untried.values()).items():
         note(f"{count(cells, 'cell has', 'cells have')} no answer: {why}")
 

@@ -1,4 +1,4 @@
-"""The command that shows what is known: verdicts, test results, and the table of capabilities."""
+"""`compat show`."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -141,8 +141,8 @@ def _print_results(workspace: Workspace, cell: str) -> None:
 
 
 def answer_lines(capabilities: Sequence[Capability], faults: Mapping[str, str]) -> Iterator[str]:
-    """Yield a line for each capability; where many are tests of a project, one for all of a file
-    that work.
+    """Yield a line for each capability; if a project has many tests, one line for the passing ones
+    of a file.
     """
     if sum("::" in capability.id for capability in capabilities) <= MOST_LINES:
         yield from (_answer(answer, faults.get(answer.id, "")) for answer in capabilities)
@@ -166,7 +166,6 @@ def _answer(capability: Capability, fault: str = "") -> str:
 
 
 def reproduction(workspace: Workspace, cell: str) -> list[str]:
-    """Return the commands that reproduce a cell by hand."""
     lock = workspace.lock(cell)
     if lock is None and workspace.verdict(cell).kind == "infeasible":
         return [f"its arithmetic: compat plan {workspace.name} --explain {cell}"]

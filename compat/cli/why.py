@@ -1,6 +1,4 @@
-"""`compat find reason`: what keeps the lowest version of an axis where it is, from what is kept
-beside the matrix.
-"""
+"""`compat find reason`: what pins an axis's minimum version, from the stored results."""
 
 from packaging.version import Version
 

@@ -1,4 +1,4 @@
-"""Runs on several machines: the workers of a cluster, and a run that uses them."""
+"""Runs on several machines: workers of a cluster, and a run that uses them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def address_of(text: str, tls: Path | None, serves: bool = False) -> ClusterAddress:
     """Return the address of a cluster; raise UsageError without Dask, or for another text.
 
-    Without `tls`, the user's own certificates are meant; who `serves` makes them.
+    Without `tls`, uses the user's own certificates, which `serves` creates.
     """
     if importlib.util.find_spec("distributed") is None:
         hint = "pip install 'compat-matrix[fleet]'"
@@ -51,7 +51,7 @@ def address_of(text: str, tls: Path | None, serves: bool = False) -> ClusterAddr
 
 
 class FleetMachine(ThisMachine):
-    """The workers of a cluster; cells are locked on this machine, and recorded here."""
+    """The workers of a cluster; this machine locks and records."""
 
     def __init__(self, workspace: Workspace, address: ClusterAddress) -> None:
         # Cells run at the workers' levels; what locking builds, it builds here.
@@ -60,8 +60,8 @@ class FleetMachine(ThisMachine):
         self._remote: Remote | None = None
 
     def workers(self, options: RunOptions, cancel: threading.Event) -> int:
-        """Return how many workers there are, waiting for the first; raise CompatError when none
-        comes, or no scheduler answers.
+        """Return how many workers there are, waiting for the first; raise CompatError if none
+        comes.
         """
         from compat.fleet.cluster import Cluster, ClusterLost, Remote
 
@@ -203,8 +203,8 @@ def cluster_command(
 
 
 def offered(share: int) -> dict[str, float]:
-    """Return what a worker of this machine has, as resources of Dask: one cell at a time, the
-    interpreters, an N-th of the free memory and disk in MiB, and this code of compat.
+    """Return the Dask resources of a worker here: one cell at a time, its interpreters, 1/share of
+    free memory and disk in MiB, and this code.
     """
     import psutil
 

@@ -1,5 +1,5 @@
-"""A first matrix for a library: what its project and the index say of it, the axes that are likely
-to break it, its tests, and the text of the declarations with the reason of each choice.
+"""A first matrix for a library: what its project and the index know of it, the axes likely to break
+it, its tests, and the declarations with the reason of each choice.
 """
 
 import contextlib
@@ -38,14 +38,13 @@ _BESIDE = {"tests", "test", "testing", "docs", "examples", "benchmarks", "script
 
 
 def axis_name(package: str, taken: Collection[str] = ()) -> str:
-    """Return the name of a package as an axis may have it, none of those that are taken."""
     plain = re.sub(r"[^a-z0-9_-]", "", canonicalize_name(package))
     plain = plain if plain[:1].isalpha() else f"p{plain}"
     return _free(plain[:36], "-2", taken)
 
 
 def short_name(package: str, taken: Collection[str]) -> str:
-    """Return as many words of a package's name as fit, none of the names that are taken."""
+    """Return as many words of a package's name as fit, and none of the taken names."""
     words = re.findall("[a-z]+", canonicalize_name(package)) or ["dep"]
     fitting = ["".join(words[: n + 1]) for n in range(len(words))]
     whole = [name for name in reversed(fitting) if len(name) <= _LONGEST]
@@ -55,11 +54,11 @@ def short_name(package: str, taken: Collection[str]) -> str:
 
 
 def module_of(package: str, paths: Iterable[str]) -> str:
-    """Return the module that a wheel with these files brings: the one that is called like the
-    package, else the public one with the most files; empty where there is none.
+    """Return the module of a wheel: the one named like the package, else the public one with most
+    files; empty without one.
 
-    A folder without `__init__` is a namespace, which other packages share (PEP 420), so
-    what is in it is named with its dots: `google.cloud.storage`.
+    A folder without `__init__` is a namespace that other packages share (PEP 420), so its content
+    keeps its dots: `google.cloud.storage`.
     """
     files = [parts for parts in map(_importable, paths) if parts is not None]
     packages = {parts[:-1] for parts in files if parts[-1] == "__init__"}
@@ -103,11 +102,11 @@ def _free(name: str, more: str, taken: Collection[str]) -> str:
 
 
 class SuiteDraft(Value, frozen=True, kw_only=True):
-    """A suite as it is proposed: the first lines of `[suite]`, what it asks for besides, the lines
-    after that, its files by their path below the matrix's folder, and why it is this one.
+    """A proposed suite: the first lines of `[suite]`, its requirements, the last lines, its files
+    by path, and why.
 
-    `is_own` says that it is the library's own tests, which are those of one release. `arguments`
-    are those of pytest, `builds` releases, `NAME==VERSION`, that may be built from their source.
+    `is_own` marks the library's own tests. `builds` are releases, `NAME==VERSION`, that may be
+    built from source.
     """
 
     lines: tuple[str, ...]
@@ -136,11 +135,10 @@ _GROUPS = ("tests", "test", "testing", "dev", "develop", "pytest")
 def own_suite(
     project: Project, module: str, tests: str, arguments: Sequence[str] = (), *, named: bool = True
 ) -> SuiteDraft:
-    """Return a suite of the project's own tests, with the first group or extra that brings pytest,
-    else what a requirements file or an environment of tox lists; without one that brings it pytest
-    alone is asked for.
+    """Return a suite of the project's own tests, with the first group, extra, requirements file or
+    tox environment that brings pytest, else with pytest alone.
 
-    With `named` groups and extras are named; else what they ask for is written out.
+    With `named`, groups and extras are named; else their requirements are written out.
     """
     lines, texts, where = [toml_line("tests", tests), toml_line("module", module)], [], ""
     for key, what in (("groups", "dependency group"), ("extras", "extra"), ("listed", "file")):
@@ -171,7 +169,7 @@ def own_suite(
 
 
 def _usual_first(table: Mapping[str, object]) -> list[str]:
-    """The names that are usual for tests first, then those that speak of tests, then all others."""
+    """Names that are usual for tests first, then those that mention tests."""
     by_name = {str(canonicalize_name(name)): name for name in table}
     usual = [by_name[name] for name in _GROUPS if name in by_name]
     others = [name for name in table if re.search(r"test|dev|tox\.ini", name, re.IGNORECASE)]
@@ -183,9 +181,8 @@ def _brings_pytest(requirements: Iterable[Requirement]) -> bool:
 
 
 def bringing(module: str, project: Project) -> str:
-    """Return a requirement that brings a module: one of the project's groups and extras, else a
-    distribution that is known to have it; empty where neither is. A module's name alone names none:
-    the package that is called so on an index may be anybody's.
+    """Return a requirement that brings a module: from the project's groups and extras, else a known
+    distribution; empty otherwise. A package that merely has the module's name may be anybody's.
     """
     for key in ("groups", "extras", "listed"):
         for name in getattr(project, key):
@@ -196,7 +193,7 @@ def bringing(module: str, project: Project) -> str:
 
 
 def with_extras(suite: SuiteDraft, project: Project) -> SuiteDraft:
-    """Return a suite with what all extras ask for that are no tools of developers."""
+    """Add the requirements of all extras except developers' tools."""
     names = [name for name in project.extras if not re.search("doc|lint|dev|typ(es|ing)", name)]
     every = [r for name in names for r in _requirements(project, "extras", name) if r.url is None]
     known = {canonicalize_name(Requirement(text).name) for text in suite.requirements}
@@ -205,7 +202,7 @@ def with_extras(suite: SuiteDraft, project: Project) -> SuiteDraft:
 
 
 def only_in(suite: SuiteDraft, files: Iterable[str]) -> SuiteDraft:
-    """Return a suite of those of its tests alone that are in these files, by their names."""
+    """Return the suite limited to the tests in these files."""
     chosen, others = "", list(suite.arguments)
     if "-k" in others:
         place = others.index("-k")
@@ -216,9 +213,7 @@ def only_in(suite: SuiteDraft, files: Iterable[str]) -> SuiteDraft:
 
 
 def imported_alone(requirements: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Return pytest, its plugins by name, and what these files import: a group for developers asks
-    for linters and runners, too.
-    """
+    """Return pytest, its plugins by name, and what these files import, without linters and runners."""
     imports = (re.findall(r"^\s*(?:from|import)\s+(\w+)", t, re.MULTILINE) for t in texts.values())
     imported = {module for modules in imports for module in modules}
 
@@ -255,9 +250,9 @@ OLDEST_PYTHON = Version("3.8")  # the oldest that machines and tools still have 
 class KnownLibrary(Value, frozen=True, kw_only=True):
     """A library on the index.
 
-    `releases` are its final ones, oldest first. `requires_python` and `requirements` are what its
-    checkout declares, else its newest release, and `source` says which of the two, as the start of
-    a sentence. `module` is what imports; empty where no wheel tells.
+    `releases` are the final ones, oldest first. `requires_python` and `requirements` come from the
+    checkout, else from the newest release; `source` names which. `module` is empty if no wheel has
+    one.
     """
 
     name: str
@@ -307,7 +302,7 @@ def library_of(package: str, project: Project | None, source: PyPISource) -> Kno
 
 
 def pythons(library: KnownLibrary, day: datetime.date) -> tuple[tuple[Version, ...], str]:
-    """Return the series of Python that a library admits and that are out, and the reason."""
+    """Return the released series of Python that a library admits, and the reason."""
     admitted = library.requires_python
     out = [s.version for s in PYTHONS if s.released <= day and s.version >= OLDEST_PYTHON]
     series = [v for v in out if admitted is None or admitted.contains(patch_of(v))]
@@ -386,10 +381,8 @@ _UPPER = ("<", "<=", "~=", "==", "===")
 class Weighed(Value, frozen=True, kw_only=True):
     """A dependency as a possible axis.
 
-    `requirement` is what the library declares. `selector` selects the `coordinates`, oldest first;
-    `moves` are the reasons why it may break the library, most telling first, and none where there
-    is only one version to ask about. `left_out` says why it is no axis in any case; else it is
-    empty. `is_bounded` says that what is declared shuts some of the coordinates out as too new.
+    `moves` are the reasons why it may break the library, strongest first. `left_out` says why it
+    cannot be an axis. `is_bounded`: the declared range excludes some coordinates as too new.
     """
 
     name: str
@@ -416,8 +409,6 @@ def settled_releases(package: Package) -> tuple[Release, ...]:
 
 
 class Target(Value, frozen=True, kw_only=True):
-    """Where cells run: the series of Python, and the platform."""
-
     series: tuple[Version, ...]
     platform: str
 
@@ -426,16 +417,16 @@ class Target(Value, frozen=True, kw_only=True):
 
 
 def wheel_for(release: Release, series: Version, platform: str) -> bool:
-    """Return whether a Python on a platform finds a wheel of a release, that is not withdrawn."""
+    """Return whether a Python on a platform finds a wheel that is not yanked."""
     accepted = accepted_tags(series, platform)
     wheels = (a for a in release.artifacts if a.is_wheel and not a.yanked and not a.set_aside)
     return any(not accepted.isdisjoint(wheel.tags) for wheel in wheels)
 
 
 def weighed(requirement: Requirement, package: Package | None, target: Target) -> Weighed:
-    """Return how much a dependency matters; None for a package that the index does not have.
+    """Return how much a dependency matters.
 
-    Releases without a wheel for the target are passed over: a cell builds nothing unasked.
+    Releases without a wheel for the target are skipped: a cell builds nothing unasked.
     """
     name, text = canonicalize_name(requirement.name), str(requirement)
     if requirement.url is not None:
@@ -479,7 +470,6 @@ def weighed(requirement: Requirement, package: Package | None, target: Target) -
 
 
 def lower_bound(specifier: SpecifierSet) -> Version | None:
-    """Return the version that a requirement starts at; None where it has no lower bound."""
     versions = []
     for part in specifier:
         if part.operator in _LOWER:
@@ -544,7 +534,7 @@ def _shut_out(requirement: Requirement, later: Sequence[Release]) -> list[Releas
 
 
 class DraftAxis(Value, frozen=True, kw_only=True):
-    """A package axis as it is proposed, with its floor (None for the subject) and the reasons."""
+    """A proposed package axis, its floor (None for the subject), and the reasons."""
 
     name: str
     short: str
@@ -557,9 +547,7 @@ class DraftAxis(Value, frozen=True, kw_only=True):
 
 
 class DraftMatrix(Value, frozen=True, kw_only=True):
-    """A matrix as it is proposed; `suite` are the lines of its table `[suite]`, `lowest` asks for
-    the variant of the declared minimums.
-    """
+    """A proposed matrix; `suite` are the lines of `[suite]`, `lowest` declares that variant."""
 
     name: str
     title: str
@@ -576,7 +564,7 @@ class DraftMatrix(Value, frozen=True, kw_only=True):
 
 
 def trial_text(package: str, pythons: Sequence[Version], platform: str, suite: SuiteDraft) -> str:
-    """Return the text of a matrix that a checkout alone is run in, and that nobody keeps."""
+    """Return the text of a temporary matrix that runs only a checkout."""
     name = axis_name(package)
     axis = DraftAxis(
         name=name, short="p", package=package, selector=Selector(), because="The checkout"
@@ -735,9 +723,7 @@ MOST_ASKED = 40  # dependencies whose page is asked for
 
 
 class DraftRequest(Value, frozen=True, kw_only=True):
-    """Where and when a draft is made: the platform of this machine, the series of Python that it
-    has, and the day.
-    """
+    """The platform of this machine, its series of Python, and the day."""
 
     platform: str
     here: frozenset[Version]
@@ -745,11 +731,8 @@ class DraftRequest(Value, frozen=True, kw_only=True):
 
 
 class Draft(Value, frozen=True, kw_only=True):
-    """A drafted matrix.
-
-    `matrix` is it as it is declared, `texts` are its files by their path below `matrices/<name>/`.
-    `reasons` are sentences about what is in it, `left_out` about the dependencies that are not.
-    `cells` counts the fresh cells that can be installed, `quick` are its smoke cells.
+    """A drafted matrix: its files by path, sentences about what is in it and about the dependencies
+    left out, the number of installable fresh cells, and its smoke cells.
     """
 
     name: str
@@ -764,10 +747,9 @@ class Draft(Value, frozen=True, kw_only=True):
 def draft_of(
     library: KnownLibrary, request: DraftRequest, suite: SuiteDraft, source: ReleaseSource
 ) -> Draft:
-    """Return the draft of a library's matrix.
+    """Return the draft of a library's matrix, decoded and planned, so that it can run.
 
-    Its texts are decoded and planned before they are returned: what is drafted can be run. Raises
-    UsageError for a library that no Python of today can have.
+    Raises UsageError if no current Python fits.
     """
     series, python_because = pythons(library, request.day)
     target = Target(series=series, platform=request.platform)
