@@ -1,4 +1,4 @@
-"""`compat diff`, and `compat run` of a checkout: build it, run its cells, compare with a release."""
+"""`compat diff`, and `compat run` of a checkout: build, run, compare with a release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The packages of an environment on this machine, from its files: nothing is imported or started."""
+"""The packages of an environment on this machine, read from its files."""
 
 import contextlib
 import os
@@ -63,7 +63,7 @@ def packages_of(path: Path) -> PackageList:
 
 
 def environment_beside() -> str:
-    """Return the folder of an active virtual environment that is not this interpreter's, else ""."""
+    """Return the active virtual environment if it is not this interpreter's, else ""."""
     active = os.environ.get("VIRTUAL_ENV", "")
     return active if active and Path(active).resolve() != Path(sys.prefix).resolve() else ""
 

@@ -96,8 +96,7 @@ def ask_platforms(
     most: int,
     as_json: bool,
 ) -> int:
-    """Resolve the named installs, else all that metadata leaves open, in the order of `ask_plain`."""
-
+    """Resolve the named installs, else all that metadata leaves open, as `ask_plain` orders them."""
     every, matrix = installs_on(workspace, platforms), workspace.matrix
     meant = [install for install in every if install.is_open][::-1]
     hint = f"compat show {workspace.name} --platform {platforms[0]}"

@@ -173,7 +173,7 @@ def level_of(asked: str) -> Isolation:
 
 
 def bench_of(job: Job, worker: str, index: IndexSettings, level: Isolation, keep: bool) -> Bench:
-    """Return what a worker needs to run this job; `worker` is its folder below that of all cells."""
+    """Return what a worker needs to run this job; `worker` is its folder below all cells."""
     from compat.run.interpreter import bytecode_of
     from compat.run.job import Bench
 

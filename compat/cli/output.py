@@ -61,7 +61,7 @@ def about(seconds: float) -> str:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console: colour as --color and NO_COLOR ask, COLUMNS obeyed, 120 columns in a pipe."""
+    """Return a console: obeys --color, NO_COLOR and COLUMNS, with 120 columns in a pipe."""
     from rich.console import Console
 
     return Console(

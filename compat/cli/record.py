@@ -155,7 +155,7 @@ def convert_command(
 
 
 class Shards(Value, frozen=True):
-    """The output of `compat plan --print github`: the cells of each shard, and when it was planned."""
+    """The output of `compat plan --print github`: shards, and when each was planned."""
 
     class Row(Value, frozen=True, kw_only=True):
         """A shard, whose records arrive in the folder `records-<shard>`; `smoke` cells run the core

@@ -292,7 +292,7 @@ class ReportSuite(Value, frozen=True):
 
 
 class Report(Value, frozen=True, kw_only=True):
-    """The content of both files; `command` names the suites together, `rows` are a Markdown table."""
+    """The content of both files; `command` names all suites, `rows` are a Markdown table."""
 
     command: str
     suites: tuple[ReportSuite, ...]

@@ -1,4 +1,4 @@
-"""The results of cells as commands print them: grid, lines or table for people, rows for programs."""
+"""Results of cells as commands print them: for people as grid, lines or table, for programs as rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The texts of one matrix's folder: declarations that are sound together, or every fault."""
+"""Reads and checks the declarations of one matrix, or reports every fault."""
 
 import datetime
 from collections.abc import Iterator
@@ -40,17 +40,13 @@ Declaration = TypeVar("Declaration", bound=StrictValue)
 
 
 def decode_matrix(text: bytes, source: str) -> Matrix:
-    """Return the matrix that a `matrix.toml` declares; raise DeclarationError with all its faults.
-
-    `source` is the file's name for messages. What spans several keys or files is left to linting.
+    """Return the declared matrix; raise DeclarationError with all its faults. What spans several
+    keys or files is linted.
     """
     return _decode(text, source, Matrix)
 
 
 def decode_policy(text: bytes, source: str) -> Policy:
-    """Return the policy that a `policy.toml` declares; raise DeclarationError with all its
-    faults.
-    """
     return _decode(text, source, Policy)
 
 
@@ -73,11 +69,8 @@ class Declared(Value, frozen=True, kw_only=True):
 
 
 def load(matrix: bytes, policy: bytes | None, *, folder: str, today: datetime.date) -> Declared:
-    """Return the declarations of `matrices/<folder>/`, from the contents of its matrix.toml and its
-    policy.toml.
-
-    Raises DeclarationError with the faults of both documents; what spans documents is looked at
-    when both decode.
+    """Return the declarations of `matrices/<folder>/`; raise DeclarationError with the faults of
+    both files.
     """
     of_matrix, of_policy = f"matrices/{folder}/matrix.toml", f"matrices/{folder}/policy.toml"
     faults: list[Fault] = []
@@ -106,9 +99,7 @@ def load(matrix: bytes, policy: bytes | None, *, folder: str, today: datetime.da
 def lint_matrix(
     matrix: Matrix, source: str, *, folder: str, today: datetime.date
 ) -> tuple[Fault, ...]:
-    """Return what is wrong with a matrix, sorted by place; `folder` is the name of the folder that
-    it stands in.
-    """
+    """Return the faults of a matrix in `folder`, sorted by place."""
     if matrix.name == folder:
         own = []
     else:

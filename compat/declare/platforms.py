@@ -1,4 +1,4 @@
-"""The platforms that a matrix can ask about beside its own: what each is called, and what it is."""
+"""The platforms that a matrix can ask about beside its own."""
 
 from typing import Annotated, Literal, get_args
 
@@ -23,11 +23,9 @@ MACOS = (14, 0)
 
 
 class PlatformFacts(Value, frozen=True, kw_only=True):
-    """A platform. `target` is its name as uv, locks and `Matrix.platform` have it; empty where the
-    glibc of the matrix decides. `tags` are patterns of the platform tags of wheels for it alone.
-
-    `machine`, `system`, `os_name` and `sys_platform` are what its markers say (PEP 508). `runner`
-    is the label of a runner that GitHub hosts; empty where none is known.
+    """A platform. `target` is its name in uv, locks and `Matrix.platform`; empty if the matrix's
+    glibc decides. `tags` are patterns of platform tags of its wheels. The other fields are its
+    markers (PEP 508); `runner` is GitHub's label, if any.
     """
 
     title: str
@@ -104,7 +102,7 @@ PLATFORMS: dict[PlatformName, PlatformFacts] = {
 
 
 def target_of(name: PlatformName, own: str) -> str:
-    """Return a platform as locks name it; of Linux with glibc, with that of `own`, the matrix's."""
+    """Return a platform as locks name it; Linux with glibc with that of `own`, the matrix's."""
     facts = PLATFORMS[name]
     return facts.target or f"{facts.machine}-{own.partition('-')[2]}"
 
@@ -114,11 +112,10 @@ def own_name(own: str) -> PlatformName:
 
 
 def facts_of_target(target: str) -> PlatformFacts | None:
-    """Return the facts of a platform that locks name so; None for Linux with a glibc."""
     return next((facts for facts in PLATFORMS.values() if facts.target == target), None)
 
 
 def target_words(target: str) -> str:
-    """Return how a platform is spoken of: `macOS arm64`; Linux with a glibc as locks name it."""
+    """Return a platform's title, `macOS arm64`; Linux with a glibc as locks name it."""
     facts = facts_of_target(target)
     return target if facts is None else facts.title

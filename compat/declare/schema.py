@@ -42,7 +42,6 @@ def schema_text(schema: dict[str, Any]) -> str:
 
 @cache
 def definitions() -> dict[str, dict[str, Any]]:
-    """Return the schema of every declared type by the type's name; not to be changed."""
     return {**_derived(Matrix)["$defs"], **_derived(Policy)["$defs"]}
 
 
@@ -93,9 +92,7 @@ _MSGSPEC_PART = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>[0-9]+)\]")
 
 
 def explained(document: dict[str, Any], kind: type[StrictValue], source: str) -> tuple[Fault, ...]:
-    """Return the faults of a document that is not of that kind: at most one a key, sorted by
-    place.
-    """
+    """Return the faults of a document that is not of that kind: at most one a key, sorted by place."""
     collected = list(islice(_faults(document, {"$ref": REFERENCE + kind.__name__}, ()), MOST_FOUND))
     first: dict[Path, Finding] = {}
     for finding in collected:

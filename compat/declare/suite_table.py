@@ -1,4 +1,4 @@
-"""The `declare` room's suite: the table `[suite]` of a matrix, and the tiers of a run."""
+"""The table `[suite]` of a matrix, and the tiers of a run."""
 
 import re
 from typing import Annotated, Literal, get_args

@@ -1,6 +1,4 @@
-"""The `declare` room's reading of TOML: bytes -> a plain document, or the fault that keeps it from
-being one.
-"""
+"""Reads TOML: bytes to a plain document, or the fault."""
 
 import re
 import sys
@@ -31,10 +29,9 @@ _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{DEEPEST + 1}}}")
 
 
 def toml_document(content: bytes, source: str) -> dict[str, Any]:
-    """Return the TOML document (version 1.0), or raise DeclarationError.
+    """Return the TOML 1.0 document, or raise DeclarationError.
 
-    Refused besides what TOML itself refuses: more than 256 KiB, nesting deeper than 16, integers
-    beyond 64 bits.
+    Also rejects more than 256 KiB, nesting deeper than 16, and integers beyond 64 bits.
     """
     if len(content) > MOST_BYTES:
         raise _refusal(

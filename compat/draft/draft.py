@@ -213,7 +213,7 @@ def only_in(suite: SuiteDraft, files: Iterable[str]) -> SuiteDraft:
 
 
 def imported_alone(requirements: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Return pytest, its plugins by name, and what these files import, without linters and runners."""
+    """Return pytest, its plugins by name, and what these files import, not linters and runners."""
     imports = (re.findall(r"^\s*(?:from|import)\s+(\w+)", t, re.MULTILINE) for t in texts.values())
     imported = {module for modules in imports for module in modules}
 

@@ -1,9 +1,7 @@
-"""Escapes untrusted text for the Markdown that is sent to GitHub: it is shown as it is, and nothing
-becomes active.
+"""Escapes untrusted text for GitHub's Markdown: it is shown as it is, and nothing becomes active.
 
-Documented replacements: invisible characters are written as escapes. A space follows `@` before a
-name, `#` or `GH-` before a number, and `$` and `:` where they would begin a formula or an emoji.
-Addresses are not linked.
+Invisible characters are written as escapes. A space follows `@` before a name, `#` or `GH-` before
+a number, and `$` and `:` before a formula or an emoji. Addresses are not linked.
 """
 
 import re

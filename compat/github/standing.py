@@ -1,8 +1,8 @@
-"""Keeps one standing pull request and one standing issue up to date, idempotently and concurrently,
-and leaves people's changes alone.
+"""Keeps one standing pull request and one standing issue up to date, idempotently, and leaves
+people's changes alone.
 
 Marks identify our part of a title and a body. The branch is ours while its head names its evidence
-and its own tree, so people's changes there stay.
+and its own tree.
 """
 
 import hashlib
@@ -33,8 +33,6 @@ _EFFECTS = {"lower": "Users gain:", "extend": "The matrix then asks about:"}
 
 
 class Text(StrictValue, frozen=True, kw_only=True):
-    """A title and a Markdown body without unintended mentions or links."""
-
     title: str
     body: str
 
@@ -187,11 +185,7 @@ class IssueKey(Value, frozen=True, kw_only=True):
 
 
 class Wanted(Value, frozen=True, kw_only=True):
-    """The intended state: a title, a Markdown body, the files of a pull request, and the digest of
-    their evidence.
-
-    An equal digest has no news.
-    """
+    """The intended state; an equal digest has no news."""
 
     title: str
     body: str
@@ -225,8 +219,8 @@ class Outcome(Value, frozen=True, kw_only=True):
 class _Marked(Value, frozen=True, kw_only=True):
     """A body with our text between two marks.
 
-    `title` is the digest of the title that we set, which detects an edited one; `withdrawn` means
-    that we closed it.
+    `title` is the digest of the title that we set, which detects an edited one; `withdrawn`: we
+    closed it.
     """
 
     above: str = ""
@@ -264,7 +258,7 @@ def diff_of(files: Sequence[RepositoryFile]) -> str:
 def sync_pull_request(
     github: GitHub, branches: Branches, wanted: Wanted | None, *, dry_run: bool = False
 ) -> Outcome:
-    """Open, update or close the one pull request from the branch; with `dry_run`, report only.
+    """Open, update or close the one pull request from the branch.
 
     Raises AuthenticationError, ServiceUnreachable, and UsageError for a missing base or file.
     """

@@ -1,5 +1,5 @@
-"""The calendar of moves that the windows allow in the coming years, and one sentence on each floor:
-whether it can move, and when.
+"""The calendar of moves in the coming years, and one sentence on whether and when each floor can
+move.
 """
 
 import datetime
@@ -74,12 +74,7 @@ class MinimumVersions(StrictValue, frozen=True, kw_only=True):
 
 
 class Bar(StrictValue, frozen=True, kw_only=True):
-    """A version of an axis for a chart: its release, the end of its window, and upstream's end of
-    life.
-
-    None means that it is unknown yet, or that upstream names no end. `is_floor` marks the present
-    floor.
-    """
+    """A version of an axis for a chart. None: the end is unknown, or upstream names none."""
 
     axis: Name
     version: Version
@@ -90,8 +85,8 @@ class Bar(StrictValue, frozen=True, kw_only=True):
 
 
 class Schedule(StrictValue, frozen=True, kw_only=True):
-    """The coming moves of a matrix, by day; the minimum versions from each of these days on; and a
-    chart's values.
+    """The coming moves by day, the minimum versions from each of these days on, and a chart's
+    values.
     """
 
     matrix: str
@@ -104,10 +99,8 @@ class Schedule(StrictValue, frozen=True, kw_only=True):
 
 
 def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule:
-    """Return the schedule of a matrix from that day on; without a policy nothing moves.
-
-    It has the newest due move that the calendar allows, and below it the best that runs support.
-    Packages count only when released, Pythons also when upstream plans them.
+    """Return the schedule from that day on: the newest due move that the calendar allows, below it
+    the best that runs support. Packages count when released, Pythons also when planned.
     """
     until = months_later(day, 12 * years)
     evaluation = evaluation_on(snapshot, day)

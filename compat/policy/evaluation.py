@@ -1,19 +1,17 @@
-"""Evaluates one day: what had been released by then, which combinations a floor promises, and what
-supports or forbids each floor.
+"""Evaluates one day: what had been released, which combinations a floor promises, and what supports
+or blocks each floor.
 
 A floor at X promises that the subject's newest release works with X. It is tested at X's corners:
-with the lowest and the highest promised version of each other axis (from that axis's floor to the
-last that the release itself admits) that is available together with X. A combination is no evidence
-if the plan rules out its cells and no run counts. Where there is no other combination, a sentence
-says why.
+with the lowest and the highest promised version of each other axis that is available together with
+X. The range of an axis goes from its floor to the last version that the release admits. A
+combination is no evidence if the plan rules out its cells and no run counts.
 
-A corner has a cell for each recipe. The result of the representative cell is that of the corner.
-Where it works, the strictest recipe with enough runs is the evidence, because "works with changed
-dependency pins" answers whether the code works. A cell supports a floor when it works; tested, not
-stale, not flaky. A failure in every combination of a release does not count against the floor. A
-failure of the combination does, even with a declared cause: an explanation does not help users of
-the floor. Runs count as evidence when they were of today's lock and suite, one a day, isolated and
-of the tier that the policy requires. A cell without such a run moves no floor.
+A corner has a cell for each recipe; the representative one gives its result. Where it works, the
+strictest recipe with enough runs is the evidence, because "works with changed dependency pins"
+answers whether the code works. A cell supports a floor if it works, is tested, fresh and not flaky.
+A failure in every combination of a release does not count against the floor. A failure of this
+combination does, even with a declared cause. Runs count if they were of today's lock and suite, one
+a day, isolated and of the tier that the policy requires.
 """
 
 import calendar
@@ -46,11 +44,10 @@ _DAY = datetime.date
 
 
 class VersionRelease(StrictValue, frozen=True, kw_only=True):
-    """A version of an axis, and its release date; `ends` is upstream's last day for it, where
-    known.
+    """A version of an axis and its release date; `ends` is upstream's last day for it, if known.
 
-    `newest_minor` is when the newest minor version of a series was released, if another. `planned`
-    means that upstream has not released it yet.
+    `newest_minor` is when the newest minor version of a series was released. `planned`: upstream
+    has not released it yet.
     """
 
     version: Version
@@ -99,10 +96,9 @@ CADENCES = {
 
 
 class Slot(StrictValue, frozen=True, kw_only=True):
-    """A version of an axis, and when the axis's window allows it as the floor.
-
-    `allowed` is the first day by the window, `on` the first day of the cadence from then on. Both
-    are None while unknown: the deciding version is not released.
+    """A version of an axis: `allowed` is the first day that the window allows it as the floor, `on`
+    the first day of the cadence from then on. Both are None while the deciding version is not
+    released.
     """
 
     came: VersionRelease
@@ -124,10 +120,7 @@ def rule_of(window: Window) -> str:
 
 
 def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, ...]:
-    """Return the versions of an axis whose release date is known, oldest first.
-
-    The interpreter axis has the series from its oldest on, also those that upstream only plans.
-    """
+    """Return the versions with a known release date, oldest first; for Python also planned series."""
     if isinstance(axis, InterpreterAxis):
         oldest = min(Version(minor_series(release)) for release in axis.releases)
         return tuple(series for series in PYTHONS if series.version >= oldest)
@@ -175,7 +168,6 @@ def slots(came: Sequence[VersionRelease], window: Window, policy: Policy) -> tup
 
 
 def months_later(day: datetime.date, months: int) -> datetime.date:
-    """Return the same day of a later month, or the last of that month where it is shorter."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     last = calendar.monthrange(year, month + 1)[1]
     return day.replace(year=year, month=month + 1, day=min(day.day, last))
@@ -190,10 +182,7 @@ def move_day(day: datetime.date, policy: Policy) -> datetime.date:
 def allowed_on(
     day: datetime.date, known: Iterable[Slot], bad: Iterable[Version] = ()
 ) -> Slot | None:
-    """Return the newest slot that the calendar has reached on that day; None before the first.
-
-    `bad` ones are skipped. With `months` the version is at least that old: the safe rule.
-    """
+    """Return the newest slot that the calendar has reached on that day, without the `bad` ones."""
     barred = frozenset(bad)
     reached = (s for s in known if s.on is not None and s.on <= day and s.version not in barred)
     return max(reached, key=lambda slot: slot.version, default=None)
@@ -205,10 +194,7 @@ def hold_on(policy: Policy, axis: str, day: datetime.date) -> Hold | None:
 
 
 def hold_words(hold: Hold, floor: Version, dated: bool = True) -> str:
-    """Describe a hold: up to where, until when, and why.
-
-    A floor above its hold stays, and may return to the hold's version.
-    """
+    """Describe a hold; a floor above it stays, and may return to the hold's version."""
     until = f" until {hold.until}" if dated else ""
     back = f", which lets it come back to {hold.at}" if hold.at < floor else ""
     return f"a hold at {max(hold.at, floor)}{until}{back}: {hold.because.rstrip('.')}"
@@ -241,9 +227,9 @@ def _allowed(
 class AsOf:
     """A snapshot as of a day.
 
-    For a day before the snapshot's own, only what had been released by then counts. Floors are then
-    those that the newest release of that day declared itself. Holds are ignored, because they are
-    younger. Runs count whenever they were made.
+    For a past day only what had been released by then counts. Floors are those that the newest
+    release of that day declared, and holds, which are younger, are ignored. Runs count whenever
+    they were made.
     """
 
     def __init__(self, snapshot: Snapshot, policy: Policy, day: datetime.date) -> None:
@@ -273,10 +259,7 @@ class AsOf:
 
     @property
     def newest_python(self) -> Version:
-        """The newest series that the newest release admits, else that of the matrix.
-
-        The release's requirements on packages are evaluated for it.
-        """
+        """The newest series that the newest release admits, for its requirements on packages."""
         published = None if self.newest is None else self.newest[1].published
         python = None if published is None else published.requires_python
         patches = self.matrix.interpreters.patches
@@ -428,9 +411,8 @@ def package_words(axis: Axis) -> str:
 
 
 def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:
-    """Return the catalogue as of the end of that day: without later or undated files.
-
-    A package whose index gives no times at all is included whole.
+    """Return the catalogue as of the end of that day. A package without any upload times is
+    included whole.
     """
     return Catalogue(packages=tuple(_until(package, day) for package in catalogue.packages))
 
@@ -455,8 +437,8 @@ _OF_THE_INDEX = ("no-artifact", "yanked")
 
 
 class PromisedPlaces:
-    """The combinations of the subject's newest release on one day: a version of each axis but the
-    subject's, in their order.
+    """The combinations of the newest release on one day: a version of each other axis, in their
+    order.
     """
 
     def __init__(self, as_of: AsOf) -> None:
@@ -595,9 +577,9 @@ FloorState = Literal["proven", "green", "red", "open"]
 class FloorEvidence(StrictValue, frozen=True, kw_only=True):
     """The evidence for a floor at one version.
 
-    `proven`: every corner is green with enough passing runs; `green`: green, with too few; `red`:
-    every corner is broken; `open`: anything else. `red_days` is the number of days on which the
-    least often broken corner failed.
+    `proven`: every corner is green with enough passing runs; `green`: with too few; `red`: every
+    corner is broken; `open`: anything else. `red_days`: days on which the least often broken corner
+    failed.
     """
 
     version: Version
@@ -769,11 +751,11 @@ class Evaluation:
     def failing(
         self, axis: str, current: Version, to: Version
     ) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-        """Yield a cell with the other version, one with the current, and what fails only in the
-        first.
+        """Yield a cell with the new version, one with the current version, and what fails only in
+        the first.
 
-        Each representative cell of the other version is compared with that of the combination that
-        differs only in this axis, if installable.
+        Each representative cell is compared with that of the combination that differs only in this
+        axis.
         """
         index = self.places.names.index(axis)
         for place in self.places.corners(axis, to):
@@ -831,11 +813,9 @@ class Evaluation:
     def _deciding(self, able: Sequence[Answer]) -> Answer:
         """The cell that decides a combination, among the installable ones, strictest recipe first.
 
-        The representative cell gives the result of the combination. Where that works, in full or in
-        part, a cell that supports the floor decides, preferably one with enough runs. Where it is
-        broken or unknown, one that has not run yet and may still work decides, preferably one with
-        a lock. Else it is a broken one of the laxest recipe: where that fails, no other does
-        better.
+        Where the representative cell works, a cell that supports the floor decides, preferably one
+        with enough runs. Where it is broken or unknown, one that has not run yet and may still work
+        decides, preferably one with a lock. Otherwise a broken one of the laxest recipe decides.
         """
         best = representative(able)
         match best.kind:

@@ -1,16 +1,14 @@
 """Proposes the floor moves that policy and records require on one day.
 
-Raise: to the version that the calendar allows, under a hold to the version that the hold allows,
-otherwise to the newest supported version; see `floor_steps`. Lower: to the lowest version from
-which on every one up to and including the floor is supported, if the calendar would not raise it
-again. Early: the floor's own representative cells are broken, so the floor goes to the next version
-that works, whatever the calendar says. A blocked move is returned with its objections.
+Raise: to the version that the calendar allows (under a hold: that the hold allows), else to the
+newest supported one. Lower: to the lowest version from which on all up to the floor are supported,
+unless the calendar would raise it again. Early: the floor's own cells are broken, so the floor goes
+to the next version that works, regardless of the calendar. A blocked move is returned with its
+objections.
 
-Proposals, schedule, outlook, calendar files, feeds and pages all read a raise and its day from the
-steps here, so they never name different versions for one day. The arithmetic is the lines by which
-a person derives a floor from dates and declarations. An extension is a version that the matrix does
-not have yet: one run of one cell with the newest release opens it, whole or of the core. A version
-that the plan rules out waits with its reason.
+Proposals, schedule, outlook, feeds and pages all read the steps here, so they never name different
+versions for one day. An extension is a version that the matrix does not have yet; one run of one
+cell with the newest release opens it.
 """
 
 import datetime
@@ -54,10 +52,8 @@ from compat.value import StrictValue
 
 
 class FloorStep(StrictValue, frozen=True, kw_only=True):
-    """A version to which a floor may rise with the first release after `on`.
-
-    `slot` is its date by the window alone; `held` is the hold that makes `on` later, None without
-    one.
+    """A version to which a floor may rise with the first release after `on`; `held` is the hold
+    that delays it.
     """
 
     slot: Slot
@@ -132,10 +128,8 @@ class FloorSteps:
         return self.evaluation.floor(self.axis.name, version)
 
     def reachable(self) -> list[Version]:
-        """Return the versions that the calendar allows now, that may be a floor, and that are
-        installable as published.
-
-        Each is allowed by its own date: a lower version may be the younger one.
+        """Return the existing versions that the calendar allows now by their own date, that are not
+        bad, and that are installable as published.
         """
         bad, reach = self.as_of.bad(self.axis.name), self.evaluation.places.reach[self.axis.name]
         slots, day = self.as_of.slots[self.axis.name], self.as_of.day
@@ -255,11 +249,7 @@ def _ended(sentence: str) -> str:
 
 
 def lost(evaluation: Evaluation, axis: Axis, current: Version, to: Version) -> tuple[Affected, ...]:
-    """Return what a raise drops: the versions below, and others that only work with them.
-
-    A version without an installable cell of the newest release is not covered now, so it is not
-    lost.
-    """
+    """Return what a raise drops: the covered versions below, and others that only work with them."""
     below = [v for v in evaluation.as_of.existing[axis.name] if current <= v < to]
     dropped = [v for v in below if _is_covered(evaluation, axis, v)]
     own = [_affected(evaluation, axis, dropped)] if dropped else []
@@ -273,7 +263,7 @@ def lost(evaluation: Evaluation, axis: Axis, current: Version, to: Version) -> t
 
 def _is_covered(evaluation: Evaluation, axis: Axis, version: Version) -> bool:
     """Whether a user of the newest release can install the version: it is promised, or only a
-    package on no axis rules it out as published.
+    package without an axis rules it out as published.
     """
     places = evaluation.places
     promised = version in places.promised(axis.name)
@@ -330,10 +320,8 @@ def _affected(evaluation: Evaluation, axis: Axis, versions: list[Version]) -> Af
 
 
 def proposals(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
-    """Return the proposed moves of that day, open and blocked ones, in the order of the axes.
-
-    For a day before the snapshot's own this is what was proposable then; see AsOf. Empty for a
-    matrix without a policy or a release.
+    """Return the proposed moves of that day, open and blocked, in the order of the axes; none
+    without a policy or a release. For a past day: what was proposable then (AsOf).
     """
     evaluation = evaluation_on(snapshot, day)
     if evaluation is None or evaluation.as_of.newest is None:

@@ -42,10 +42,10 @@ PROJECT_FILES = (
 
 
 def rewritten(path: str, text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a library's own file after a move, parsed by its name.
+    """Return a library's file after a move, parsed by its name; idempotent.
 
-    Idempotent. The result also lists other lines that mention the old floor. Raises UsageError for
-    an unknown name, DeclarationError for a text in another format.
+    Also lists other lines that mention the old floor. Raises UsageError for an unknown name,
+    DeclarationError for a text in another format.
     """
     name = path.rsplit("/", 1)[-1]
     for pattern, rewrite in _READERS:
@@ -106,10 +106,8 @@ _LONGEST = 120
 
 def mentions(path: str, text: str, move: Move) -> Iterator[Skipped]:
     """Yield the lines that name a version between the old and the new floor, and conditions that
-    never hold any more.
-
-    The versions are of the package or of Python. A lock must only be regenerated. When a floor goes
-    down, only lines that still require the old one are yielded.
+    never hold any more. A lock must be regenerated. If a floor goes down, only lines that still
+    require the old one count.
     """
     name = path.rsplit("/", 1)[-1]
     if move.added is not None or move.before in (None, move.floor) or _HISTORY.fullmatch(name):

@@ -1,5 +1,5 @@
-"""Rewrites text in place: requirements files, setup.cfg and setup.py, noxfile.py, tox.ini,
-workflows, classifiers, and the badges of a README. It runs none of their code.
+"""Rewrites text in place, without running it: requirements, setup.cfg, setup.py, noxfile.py,
+tox.ini, workflows, classifiers, and badges of a README.
 """
 
 import ast
@@ -36,7 +36,6 @@ _PYTHON = re.compile(
 
 
 def _quoted(start: int, end: int, text: str, quote: str, move: Move) -> ListedVersion | None:
-    """A version in quotes, as noxfiles and workflows list them; None for another text."""
     spell = lambda version: f"{quote}{version}{quote}"  # noqa: E731
     if move.package is not None:
         known = plain_version(text)
@@ -59,7 +58,7 @@ _Line = tuple[int, int, str]
 
 
 class _Piece(Value, frozen=True):
-    """A stretch that holds one requirement or one specifier; `because` says why it cannot move."""
+    """A stretch with one requirement or specifier; `because` says why it cannot move."""
 
     place: str
     start: int
@@ -85,9 +84,7 @@ def rewritten_requirements(text: str, move: Move) -> Rewritten | Unsatisfiable:
 
 
 def rewritten_setup_cfg(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a setup.cfg after a move.
-
-    Rewrites `python_requires`, `install_requires` and `options.extras_require`. Raises
+    """Rewrite `python_requires`, `install_requires` and `options.extras_require`; raise
     DeclarationError for a text that configparser rejects.
     """
     try:
@@ -214,7 +211,6 @@ class PythonSource:
             self._starts.append(self._starts[-1] + len(line))
 
     def literal(self, node: ast.AST) -> _Literal | None:
-        """Return a plain string literal with its quotes; None for anything else."""
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             return None
         start = self._offset(node.lineno, node.col_offset)
@@ -254,9 +250,8 @@ class PythonSource:
 
 
 def rewritten_noxfile(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a noxfile after a move: the lists of Pythons, or a package's lists in `parametrize`.
-
-    Raises DeclarationError for a text that is not Python.
+    """Rewrite the lists of Pythons, or a package's lists in `parametrize`; raise DeclarationError
+    for a text that is not Python.
     """
     source = PythonSource(text)
     changes: list[TextChange] = []
@@ -271,10 +266,8 @@ def rewritten_noxfile(text: str, move: Move) -> Rewritten | Unsatisfiable:
 
 
 def rewritten_setup_py(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a setup.py after a move.
-
-    Rewrites literals of `python_requires`, `install_requires` and `extras_require`, and the
-    classifiers. Raises DeclarationError for a text that is not Python.
+    """Rewrite literals of `python_requires`, `install_requires`, `extras_require` and classifiers;
+    raise DeclarationError for a text that is not Python.
     """
     source = PythonSource(text)
     calls = (call for call in source.calls if _called(call) == "setup")
@@ -467,10 +460,8 @@ _LAST_PYPY = "the list's only PyPy was removed with it; add a newer one if PyPy 
 
 
 def rewritten_workflow(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a workflow after a move: lists of Pythons, or of the package's versions under its
-    name.
-
-    Raises DeclarationError for a text that is not YAML.
+    """Rewrite lists of Pythons, or of the package's versions under its name; raise DeclarationError
+    for a text that is not YAML.
     """
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)

@@ -101,9 +101,8 @@ def parsed_document(text: str) -> tomlkit.TOMLDocument:
 
 
 def _set(entry: Any, key: str, text: str) -> None:
-    """Set a string in its own quotes, or in plain ones where those cannot hold it.
-
-    TOML readers treat a carriage return and a newline as a newline (TOML 1.0, String).
+    """Set a string in its own quotes, or in plain ones if those cannot hold it, such as a carriage
+    return.
     """
     try:
         if "\r" in text:
