@@ -33,19 +33,8 @@ from compat.value import StrictValue
 
 # The newest patch of each series as of 2026-11-22, https://www.python.org/downloads/. A series that
 # is not here is newer than this list, and its `.0` is what everybody has.
-_NEWEST = (
-    "3.6.15",
-    "3.7.17",
-    "3.8.20",
-    "3.9.25",
-    "3.10.22",
-    "3.11.18",
-    "3.12.16",
-    "3.13.18",
-    "3.14.10",
-    "3.15.2",
-)
-NEWEST = {patch.rpartition(".")[0]: Version(patch) for patch in _NEWEST}
+_NEWEST = "3.6.15 3.7.17 3.8.20 3.9.25 3.10.22 3.11.18 3.12.16 3.13.18 3.14.10 3.15.2"
+NEWEST = {patch.rpartition(".")[0]: Version(patch) for patch in _NEWEST.split()}
 
 
 def patch_of(release: Version) -> Version:

@@ -22,55 +22,22 @@ from compat.value import Value
 
 # Modules of which it is known which distributions bring them, as indexes spell those (PEP 503). Of
 # any other module nothing is said: its distribution may have any name.
-_TEST_TOOLS = {
-    "approvaltests": ("approvaltests",),
-    "ddt": ("ddt",),
-    "dirty_equals": ("dirty-equals",),
-    "factory": ("factory-boy",),
-    "faker": ("faker",),
-    "freezegun": ("freezegun",),
-    "hamcrest": ("pyhamcrest",),
-    "httpretty": ("httpretty",),
-    "hypothesis": ("hypothesis",),
-    "inline_snapshot": ("inline-snapshot",),
-    "mock": ("mock",),
-    "moto": ("moto",),
-    "nose": ("nose", "pynose"),
-    "parameterized": ("parameterized",),
-    "requests_mock": ("requests-mock",),
-    "respx": ("respx",),
-    "syrupy": ("syrupy",),
-    "testfixtures": ("testfixtures",),
-    "time_machine": ("time-machine",),
-    "vcr": ("vcrpy",),
-    "xdist": ("pytest-xdist",),
-}
-_LIBRARIES = {
-    "PIL": ("pillow", "pillow-simd"),
-    "aiohttp": ("aiohttp",),
-    "attr": ("attrs",),
-    "boto3": ("boto3",),
-    "bs4": ("beautifulsoup4",),
-    "dateutil": ("python-dateutil",),
-    "django": ("django",),
-    "flask": ("flask",),
-    "grpc": ("grpcio",),
-    "httpx": ("httpx",),
-    "jinja2": ("jinja2",),
-    "lxml": ("lxml",),
-    "matplotlib": ("matplotlib",),
-    "numpy": ("numpy",),
-    "pandas": ("pandas",),
-    "psutil": ("psutil",),
-    "pydantic": ("pydantic",),
-    "redis": ("redis",),
-    "requests": ("requests",),
-    "scipy": ("scipy",),
-    "sklearn": ("scikit-learn", "scikit-learn-intelex"),
-    "sqlalchemy": ("sqlalchemy",),
-    "tqdm": ("tqdm",),
-    "yaml": ("pyyaml",),
-}
+def _brought(modules: str) -> dict[str, tuple[str, ...]]:
+    pairs = (word.partition("=") for word in modules.split())
+    return {name: tuple((brought or name).split(",")) for name, _, brought in pairs}
+
+
+_TEST_TOOLS = _brought(
+    "approvaltests ddt dirty_equals=dirty-equals factory=factory-boy faker freezegun httpretty"
+    " hamcrest=pyhamcrest hypothesis inline_snapshot=inline-snapshot mock moto nose=nose,pynose"
+    " parameterized requests_mock=requests-mock respx syrupy testfixtures vcr=vcrpy"
+    " time_machine=time-machine xdist=pytest-xdist"
+)
+_LIBRARIES = _brought(
+    "PIL=pillow,pillow-simd aiohttp attr=attrs boto3 bs4=beautifulsoup4 dateutil=python-dateutil"
+    " django flask grpc=grpcio httpx jinja2 lxml matplotlib numpy pandas psutil pydantic redis"
+    " requests scipy sklearn=scikit-learn,scikit-learn-intelex sqlalchemy tqdm yaml=pyyaml"
+)
 _KNOWN = {name for names in (_TEST_TOOLS | _LIBRARIES).values() for name in names}
 # A file with one of these imports only under a condition, or brings modules in a way of its own.
 _CONDITIONAL = ("importorskip", "allow_module_level", "sys.modules", "sys.meta_path")
