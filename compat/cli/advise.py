@@ -176,9 +176,7 @@ def _evidence(workspace: Workspace, card: Card) -> str:
 def _named(workspace: Workspace, card: Card, request: Request) -> str:
     axes = workspace.snapshot.matrix.axes
     versions = {label(axis): card.proof.version(axis.name) for axis in axes}
-    return ", ".join(
-        f"{name} {v}" for name, v in (versions | asked_pins(card.lock, request)).items()
-    )
+    return ", ".join(f"{n} {v}" for n, v in (versions | asked_pins(card.lock, request)).items())
 
 
 def _card(workspace: Workspace, card: Card) -> dict[str, Any]:

@@ -46,8 +46,7 @@ def _done(words: list[str]) -> int:
     words = shared_taken(words)
     end = words.index("--") if "--" in words else len(words)
     if not words or words[0] == "help" or {"-h", "--help"} & {*words[:end]}:
-        known = [w for w in words[:end] if w not in ("-h", "--help", "help")]
-        print(shown_help(known[:2]))
+        print(shown_help([w for w in words[:end] if w not in ("-h", "--help", "help")][:2]))
         return 0
     if words[0] in ("-V", "--version"):
         from importlib.metadata import version

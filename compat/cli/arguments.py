@@ -78,8 +78,7 @@ class Parameter:
             return self._metavar
         if self.choices:
             return "|".join(self.choices)
-        kinds = {int: "N", float: "N", str: self.name.upper()}
-        return kinds.get(self.kind, "FILE")
+        return {int: "N", float: "N", str: self.name.upper()}.get(self.kind, "FILE")
 
     def value(self, text: str) -> Any:
         what = self.names[0] if self.names else self.metavar
@@ -261,8 +260,7 @@ class _Names(dict[str, Any]):
     def value(self, node: Any) -> Any:
         import ast
 
-        code = compile(ast.Expression(node), self._module, "eval")
-        return eval(code, {}, self)
+        return eval(compile(ast.Expression(node), self._module, "eval"), {}, self)
 
     def __missing__(self, name: str) -> Any:
         import importlib

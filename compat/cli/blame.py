@@ -79,16 +79,15 @@ def closing(answer: Blame, runs: int, seconds: float) -> str:
 
 def payload(answer: Blame, changes: Changes, runs: int, seconds: float) -> dict[str, Any]:
     asdict = msgspec.structs.asdict
-    causes = [
-        {
-            **asdict(cause),
-            "failure": str(cause.failure),
-            "packages": [{"api": changes.get(p.package), **asdict(p)} for p in cause.packages],
-        }
-        for cause in answer.causes
-    ]
     return {
-        "causes": causes,
+        "causes": [
+            {
+                **asdict(cause),
+                "failure": str(cause.failure),
+                "packages": [{"api": changes.get(p.package), **asdict(p)} for p in cause.packages],
+            }
+            for cause in answer.causes
+        ],
         "is_verified": answer.is_verified,
         "is_backward": answer.is_backward,
         "is_finished": answer.is_finished,

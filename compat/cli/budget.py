@@ -184,9 +184,8 @@ class _Session:
         facts = workspace.facts_of(workspace.kept_or_asked)
         known = workspace.learnt.clauses
         self.files = known.files
-        resolve = refusing_locker(workspace).lock
         self._learner = RefusalLearner(
-            facts, resolve, known.conflicts, workspace.day, without_places
+            facts, refusing_locker(workspace).lock, known.conflicts, workspace.day, without_places
         )
         self._locker = locker_of(workspace, "uv")
         self._prober = pipeline.prober(workspace, self._learner, probing_locker(workspace))

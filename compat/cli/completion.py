@@ -47,9 +47,7 @@ def complete(words: Sequence[str]) -> None:
     except ValueError:  # within a quotation
         return
     begun = "" if line.endswith(" ") or len(typed) < 2 else typed.pop()
-    fitting = sorted(
-        {word for word in _candidates(typed[1:], begun, shell) if word.startswith(begun)}
-    )
+    fitting = sorted({w for w in _candidates(typed[1:], begun, shell) if w.startswith(begun)})
     # bash replaces only what follows the last of these.
     cut = max(begun.rfind("="), begun.rfind(":")) + 1 if shell == "bash" else 0
     for word in fitting:

@@ -85,9 +85,7 @@ def discover_command(
     workspace = workspace_of(matrix)
     before, after = pipeline.discovered(workspace, write)
     axes = {
-        axis.name: [
-            str(coordinate.version) for coordinate in axis_coordinates(axis, workspace.rediscovered)
-        ]
+        axis.name: [str(c.version) for c in axis_coordinates(axis, workspace.rediscovered)]
         for axis in workspace.matrix.axes
     }
     if given.as_json:

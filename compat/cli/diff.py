@@ -66,8 +66,7 @@ def cells_of_checkout(workspace: Workspace, asked: AskedCheckout) -> Iterator[Ch
     newest_first = sorted(axis.patches, reverse=True)
     pythons = [patch for patch in newest_first if interpreter(patch, platform)]
     if not pythons:
-        name = python_name(axis.releases[-1], platform)
-        hint = python_remedy(name)
+        hint = python_remedy(python_name(axis.releases[-1], platform))
         raise UsageError.of("this machine has no Python of the matrix to build with", hint=hint)
     order = CheckoutOrder(
         source=source,

@@ -118,9 +118,7 @@ def _boards(
     title = f"{subject.package} (rows) with {company} (columns)"
     for series in sorted(boards, reverse=True):
         board = boards[series]
-        labels = {
-            column: "/".join(map(str, column)) for column in sorted({where for _, where in board})
-        }
+        labels = {c: "/".join(map(str, c)) for c in sorted({where for _, where in board})}
         rows = [str(release) for release in sorted({row for row, _ in board}, reverse=True)]
         cells = {(str(row), labels[column]): sign for (row, column), sign in board.items()}
         yield (f"Python {series}: {title}" if others else title, rows, [*labels.values()], cells)

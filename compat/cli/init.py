@@ -64,8 +64,7 @@ def init_command(
         message = "already exists and was not changed"
         hint = f"compat check {matrix.name} checks it"
         raise UsageError.of(message, path=f"matrices/{matrix.name}", hint=hint)
-    with_index = index_settings()
-    source = PyPISource(with_index, cache_folder())
+    source = PyPISource(index_settings(), cache_folder())
     library = library_of(package, own, source)
     module = library.module or canonicalize_name(package).replace("-", "_")
     # The project's own tests where they stand in a folder of their own, else an import test.

@@ -61,8 +61,7 @@ def ask_plain(workspace: Workspace, resolver: Locker, jobs: int, most: int, as_j
     cells.sort(key=lambda cell: str(before[cell.id].on) if cell.id in before else "")
     if not cells:
         because = "no release admits its Pythons and versions"
-        message = f"matrix {workspace.name!r} has no plain install: {because}"
-        raise NothingToDo.of(message)
+        raise NothingToDo.of(f"matrix {workspace.name!r} has no plain install: {because}")
     answers: list[PlainAnswer] = []
 
     def ask(cell: Cell) -> Asked:
@@ -83,8 +82,7 @@ def ask_plain(workspace: Workspace, resolver: Locker, jobs: int, most: int, as_j
     if not as_json:
         for outcome, number in Counter(answer.outcome for answer in answers).most_common():
             note(f"{number:>5,}  {outcome}")
-    other = any(answer.refusal is not None for answer in answers)
-    return _ended(answers, errors, other, as_json)
+    return _ended(answers, errors, any(answer.refusal is not None for answer in answers), as_json)
 
 
 def ask_platforms(
@@ -96,7 +94,7 @@ def ask_platforms(
     most: int,
     as_json: bool,
 ) -> int:
-    """Resolve the named installs, else all that metadata leaves open, as `ask_plain` orders them."""
+    """Resolve the named installs, else all that metadata leaves open, in the same order."""
     every, matrix = installs_on(workspace, platforms), workspace.matrix
     meant = [install for install in every if install.is_open][::-1]
     hint = f"compat show {workspace.name} --platform {platforms[0]}"
@@ -309,9 +307,8 @@ def platform_lines(
             for tail in (f", not {install.python}", f" for Python {install.python}"):
                 line = line.replace(tail, "", 1)
             lines.setdefault(line, []).append(install.python)
-    sentences = [f"Python {listed(alike)}: {line}" for line, alike in lines.items()]
     return [
-        *sentences,
+        *[f"Python {listed(alike)}: {line}" for line, alike in lines.items()],
         installable_words(installs, platform, workspace.matrix.subject_axis.package),
     ]
 

@@ -133,9 +133,7 @@ def sandbox_folder(level: Isolation = "L3") -> Path:
 def machine_places() -> tuple[str, ...]:
     """Return the folders that distinguish this machine from others, for redaction."""
     top = [path for path in Path("/").iterdir() if path.is_dir()]
-    named = [
-        Path(value) for name in ("TMPDIR", "TEMP", "TMP", "HOME") if (value := environ().get(name))
-    ]
+    named = [Path(value) for n in ("TMPDIR", "TEMP", "TMP", "HOME") if (value := environ().get(n))]
     own = [cache_folder(), Path.cwd(), Path(sys.prefix), Path(sys.base_prefix), *named]
     return tuple(sorted({str(path) for path in (*top, *own, *(path.resolve() for path in own))}))
 
@@ -213,8 +211,7 @@ def readable_places(python: str) -> tuple[str, ...]:
     """Return what cells on that interpreter see besides the system's folders."""
     from compat.run.isolation import prefix_places
 
-    prefix = Path(python).resolve().parents[1]
-    return (python, *map(str, prefix_places(prefix)))
+    return (python, *map(str, prefix_places(Path(python).resolve().parents[1])))
 
 
 def host_class() -> str:

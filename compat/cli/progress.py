@@ -179,10 +179,7 @@ class Progress:
 
     def running_line(self) -> str:
         with self._lock:
-            parts = [
-                f"worker {worker} {running.cell} {_doing(running)}"
-                for worker, running in self._looked()
-            ]
+            parts = [f"worker {w} {r.cell} {_doing(r)}" for w, r in self._looked()]
             parts += [f"{cell} lock" for cell in self._locking]
             left = self._left()
         if not parts:
@@ -197,10 +194,7 @@ class Progress:
         with self._lock:
             rows = [(f"{worker}", running) for worker, running in self._looked()]
             rows += [("-", running) for running in self._locking.values()]
-            shown = [
-                (name, running.cell, self._parts(running, width >= _BARRED))
-                for name, running in rows
-            ]
+            shown = [(n, r.cell, self._parts(r, width >= _BARRED)) for n, r in rows]
             left = self._left()
         if width >= _WIDE:
             yield _grid([(name, cell, *parts) for name, cell, parts in shown])
@@ -246,9 +240,7 @@ class Progress:
 
     def _seconds_of(self, cell: str) -> float | None:
         expected = self._expected.get(cell)
-        if expected is None and self._taken:
-            return statistics.median(self._taken)
-        return expected
+        return statistics.median(self._taken) if expected is None and self._taken else expected
 
     def _tell_by_the_minute(self) -> None:
         while not self._over.wait(self._minute):

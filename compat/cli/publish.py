@@ -121,8 +121,7 @@ def publish_site(
             workspaces.sort(key=lambda place: (-len(place.snapshot.entries), place.matrix.name))
         return pipeline.edition_of(workspaces, base_url, day, repository)
 
-    sources = (names, base_url, day, today(), repository)
-    return pipeline.published(edition, matrices, out, sources)
+    return pipeline.published(edition, matrices, out, (names, base_url, day, today(), repository))
 
 
 def _day(text: str) -> datetime.date:

@@ -205,9 +205,7 @@ def _checkout(
         tiers |= dict.fromkeys(row.cells.split(), "full")
     return Checkout(
         matrix=workspace.name,
-        cells=frozenset(
-            cell.id for cell in lockable_cells(workspace.facts_of(workspace.kept_or_asked))
-        ),
+        cells=frozenset(c.id for c in lockable_cells(workspace.facts_of(workspace.kept_or_asked))),
         locks={cell: kept_lock(path) for cell, path in workspace.lock_paths()},
         suite_digest=workspace.context.suite_digest,
         suite_ids=suite_ids(workspace.suite_texts),
@@ -221,9 +219,7 @@ def _checkout(
             None
             if plan is None
             else {
-                cell: f"records-{row.shard}"
-                for row in rows
-                for cell in (*row.cells.split(), *row.smoke.split())
+                c: f"records-{r.shard}" for r in rows for c in (*r.cells.split(), *r.smoke.split())
             }
         ),
         tiers=tiers,
@@ -328,8 +324,7 @@ class _Intake:
                 if before == text.encode():
                     self.there.append(name)
                     continue
-                lock = handed_lock(text, name, planned, facts, workspace.source)
-                workspace.keep_lock(cell, lock)
+                workspace.keep_lock(cell, handed_lock(text, name, planned, facts, workspace.source))
                 self.taken.append(name)
         tally = f"{count(len(self.taken), 'lock')} imported, {len(self.there)} already here"
         return self.end({"kept": self.taken, "current": self.there}, tally, self.taken)
@@ -345,8 +340,7 @@ class _Intake:
         for answer in self._timely(handed_over, path.name, known, planned, unplanned):
             with self.about(f"{path.name}: {answer.cell}"):
                 if answer.refusal is None and answer.cell not in workspace.lock_digests:
-                    why = "reports packages, but its lock is not here"
-                    raise DeclarationError.of(why)
+                    raise DeclarationError.of("reports packages, but its lock is not here")
                 taken += self.checked(answer, workspace.feasibility, planned[answer.cell])
         if taken:
             keep_plain(workspace.folder, taken)
@@ -437,8 +431,7 @@ class _Intake:
         if not self.may_ask():
             return []
         inputs = inputs_of(facts, cell, with_suite=False)
-        package_of = self.workspace.source.package
-        result = lock_cell(self.locker, inputs, package_of, matrix.margin_days)
+        result = lock_cell(self.locker, inputs, self.workspace.source.package, matrix.margin_days)
         own = answer_of(cell.id, result, answer.on, without_places)
         if own.refusal is None:
             raise DeclarationError.of(f"is {refusal} there, but resolves here")
@@ -473,9 +466,7 @@ class _LearntIntake(_Intake):
         rest on a run, whose record is imported instead. Raises DeclarationError for a damaged file.
         """
         workspace, known = self.workspace, self.workspace.learnt.clauses
-        settled = {
-            (clause.facts, python) for clause in known.conflicts for python in clause.pythons
-        }
+        settled = {(c.facts, p) for c in known.conflicts for p in c.pythons}
         clauses: list[Clause] = []
         handed_over = kept_clauses(folder, workspace.matrix).conflicts
         for clause in sorted(handed_over, key=lambda clause: (clause.facts, clause.outcome)):
@@ -559,8 +550,7 @@ class _LearntIntake(_Intake):
 
     @cached_property
     def _learner(self) -> RefusalLearner:
-        day = self.workspace.day
-        return RefusalLearner(self._facts, self.locker.lock, (), day, without_places)
+        return RefusalLearner(self._facts, self.locker.lock, (), self.workspace.day, without_places)
 
     def _python(self, cell: Cell) -> str:
         return str(cell.on(self.workspace.matrix.interpreters.name).version)

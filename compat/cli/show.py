@@ -124,9 +124,7 @@ def _print_results(workspace: Workspace, cell: str) -> None:
     say(*map(_answer, verdict.helpers), indent=4)
     records = workspace.records(cell)
     # Only of a failed test it takes the other cells of the release to say what a run came to.
-    has_failed = any(
-        isinstance(record.outcome, Failed) and record.outcome.stage == "test" for record in records
-    )
+    has_failed = any(isinstance(r.outcome, Failed) and r.outcome.stage == "test" for r in records)
     run_words = verdicts.RunWords(workspace, [cell] if has_failed else [])
     for record in records:
         result = f"{run_words.of_record(record)}, {record.seconds:.0f} s"
@@ -178,6 +176,5 @@ def reproduction(workspace: Workspace, cell: str) -> list[str]:
     if declared.tests:
         # Not `python -m pytest`: that would put the checkout before what is installed.
         suite = shlex.join(["pytest", declared.tests, *declared.arguments])
-    library = commands(lock, place, workspace.matrix).uv
-    lines = (*library, *suite_lines(lock, place), suite)
+    lines = (*commands(lock, place, workspace.matrix).uv, *suite_lines(lock, place), suite)
     return ["reproduce:", *(f"  {line}" for line in lines)]

@@ -32,8 +32,7 @@ def github_of(repository: str) -> GitHub:
         hint = "name it with --repository owner/name, or in the environment as GITHUB_REPOSITORY"
         raise UsageError.of("no repository given", hint=hint)
     address = environ().get("GITHUB_API_URL") or API
-    token = environ().get("GITHUB_TOKEN") or None
-    return GitHub(address, repository, token, requests.Session())
+    return GitHub(address, repository, (environ().get("GITHUB_TOKEN") or None), requests.Session())
 
 
 def sync(

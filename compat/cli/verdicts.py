@@ -1,4 +1,4 @@
-"""Results of cells as commands print them: for people as grid, lines or table, for programs as rows."""
+"""Results of cells as commands print them: grid, lines and table for people, rows for programs."""
 
 from __future__ import annotations
 

@@ -96,8 +96,7 @@ def why_command(
     if write:
         from compat.fleet.wheel_needs import WheelNeeds, keep_needs, reader_name, releases_to_read
 
-        unread_releases = releases_to_read(workspace, needs, release)
-        read = WheelNeeds(workspace).read(unread_releases, note)
+        read = WheelNeeds(workspace).read(releases_to_read(workspace, needs, release), note)
         if read:
             needs = kept_needs(workspace.folder).with_releases(read, reader_name())
             keep_needs(workspace, needs)

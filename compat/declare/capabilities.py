@@ -212,7 +212,7 @@ def _described(name: str, node: _Function, lines: Sequence[str], **fields: Any) 
 
 
 def mark_of(decorator: ast.expr) -> tuple[str, dict[str, Any]] | None:
-    """The name and the literal arguments of `@pytest.mark.<name>(...)`; None for another decorator."""
+    """Name and literal arguments of `@pytest.mark.<name>(...)`; None for another decorator."""
     if isinstance(decorator, ast.Call):
         return _marker(decorator)
     is_mark = isinstance(decorator, ast.Attribute) and _is_mark(decorator.value)
@@ -280,8 +280,7 @@ def collectable_tests(texts: Mapping[str, str]) -> frozenset[str]:
     return frozenset(
         f"{name}::{test}"
         for name, text in tests.items()
-        if not any(word in text for word in _CHOOSING_HERE)
-        and _PASSED_OVER.isdisjoint(name.split("/"))
+        if not any(w in text for w in _CHOOSING_HERE) and _PASSED_OVER.isdisjoint(name.split("/"))
         for test in _plain_tests(text)
     )
 
@@ -301,9 +300,7 @@ def _plain_tests(text: str) -> Iterator[str]:
 
 
 def _is_plain(node: _Function | ast.ClassDef, prefix: str) -> bool:
-    marks = (
-        ast.unparse(each).startswith(("pytest.mark.", "mark.")) for each in node.decorator_list
-    )
+    marks = (ast.unparse(e).startswith(("pytest.mark.", "mark.")) for e in node.decorator_list)
     return node.name.startswith(prefix) and all(marks)
 
 
@@ -325,9 +322,7 @@ def core_tests(ids: Iterable[str], texts: Mapping[str, str]) -> frozenset[str]:
     A test is left out if its file does not show its id.
     """
     wanted, reported = frozenset(ids), _reported(texts)
-    return frozenset(
-        test for test in collectable_tests(texts) if reported.get(test, "") in wanted - {""}
-    )
+    return frozenset(t for t in collectable_tests(texts) if reported.get(t, "") in wanted - {""})
 
 
 def owed_ids(texts: Mapping[str, str]) -> frozenset[str]:

@@ -123,9 +123,7 @@ def _axes(matrix: Matrix) -> Iterator[Finding]:
         message = f"has {count} axes of kind 'interpreter'; allowed: exactly one"
         yield Finding("interpreter-axis", ("axes",), message)
     for key in ("name", "short"):
-        yield from repeated(
-            (("axes", i, key), getattr(axis, key)) for i, axis in enumerate(matrix.axes)
-        )
+        yield from repeated((("axes", i, key), getattr(a, key)) for i, a in enumerate(matrix.axes))
     yield from repeated(
         (("axes", i, "package"), axis.normalised_name)
         for i, axis in enumerate(matrix.axes)
@@ -253,9 +251,7 @@ def _expired(
 
 def _floors(matrix: Matrix) -> Iterator[Finding]:
     axes = {axis.name: axis for axis in matrix.axes}
-    yield from repeated(
-        (("floors", i, "axis"), floor.axis) for i, floor in enumerate(matrix.floors)
-    )
+    yield from repeated((("floors", i, "axis"), f.axis) for i, f in enumerate(matrix.floors))
     for i, floor in enumerate(matrix.floors):
         axis = axes.get(floor.axis)
         if axis is None:

@@ -102,10 +102,7 @@ def project_of(content: bytes, source: str = PYPROJECT) -> Project:
             dependencies=None
             if dependencies is None
             else _texts(dependencies, "project.dependencies"),
-            extras={
-                name: _texts(texts, f"project.optional-dependencies.{name}")
-                for name, texts in extras.items()
-            },
+            extras={n: _texts(t, f"project.optional-dependencies.{n}") for n, t in extras.items()},
             groups=_poetry_groups(document) | _table(document, "dependency-groups", source),
         )
     except ValueError as error:

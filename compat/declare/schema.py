@@ -92,7 +92,7 @@ _MSGSPEC_PART = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>[0-9]+)\]")
 
 
 def explained(document: dict[str, Any], kind: type[StrictValue], source: str) -> tuple[Fault, ...]:
-    """Return the faults of a document that is not of that kind: at most one a key, sorted by place."""
+    """Return the faults of a document of that kind: at most one a key, sorted by place."""
     collected = list(islice(_faults(document, {"$ref": REFERENCE + kind.__name__}, ()), MOST_FOUND))
     first: dict[Path, Finding] = {}
     for finding in collected:

@@ -20,6 +20,7 @@ from compat.declare.project import settings_in, split_options
 from compat.errors import Fault
 from compat.value import Value
 
+
 # Modules of which it is known which distributions bring them, as indexes spell those (PEP 503). Of
 # any other module nothing is said: its distribution may have any name.
 def _brought(modules: str) -> dict[str, tuple[str, ...]]:

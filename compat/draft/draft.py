@@ -71,8 +71,7 @@ def module_of(package: str, paths: Iterable[str]) -> str:
     alike = [parts for parts in roots.keys() | packages if _squashed(".".join(parts)) == expected]
     public = [parts for parts in roots if parts[0] not in _BESIDE and not _is_private(parts)]
     if alike:
-        plainest = min(alike, key=lambda parts: (_is_private(parts), len(parts), parts))
-        return ".".join(plainest)
+        return ".".join(min(alike, key=lambda parts: (_is_private(parts), len(parts), parts)))
     by_size = {".".join(parts): roots[parts] for parts in public or roots}
     return min(by_size, key=lambda name: (-by_size[name], len(name), name), default="")
 
@@ -746,8 +745,7 @@ def _weights(library: KnownLibrary, source: ReleaseSource, target: Target) -> It
             wanted.append(requirement)
             continue
         where = f"only if {requirement.marker}{'' if on else ', which is true in no cell'}"
-        name = canonicalize_name(requirement.name)
-        yield Weighed(name=name, left_out=f"it is required {where}")
+        yield Weighed(name=canonicalize_name(requirement.name), left_out=f"it is required {where}")
     with ThreadPoolExecutor(THREADS) as pool:
         for requirement, package in zip(wanted, pool.map(page, wanted), strict=True):
             yield weighed(requirement, package, target)

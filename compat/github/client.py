@@ -187,8 +187,7 @@ class GitHub:
         if somebody else moved the branch from `head`.
         """
         entries = [
-            {"path": path, "mode": "100644", "type": "blob", "content": text}
-            for path, text in files.items()
+            {"path": p, "mode": "100644", "type": "blob", "content": t} for p, t in files.items()
         ]
         tree = self._post("git/trees", "sha", base_tree=base.tree, tree=entries)
         words = {"message": f"{message}{tree}", "tree": tree, "parents": [base.sha]}

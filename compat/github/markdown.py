@@ -34,9 +34,7 @@ _READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
 def visible(text: str) -> str:
-    return "".join(
-        char if _seen(char) else char.encode("unicode_escape").decode("ascii") for char in text
-    )
+    return "".join(c if _seen(c) else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def plain(text: str, limit: int = 200) -> str:
@@ -99,8 +97,7 @@ def faults(markdown: str) -> tuple[str, ...]:
             alive.append(f"a formula: {content}")
         if kind == "text" and _EMOJI.search(content):
             alive.append(f"an emoji: {content}")
-    every = (*alive, *_faults_anywhere(markdown), *_faults_anywhere(shown))
-    return tuple(map(visible, every))
+    return tuple(map(visible, (*alive, *_faults_anywhere(markdown), *_faults_anywhere(shown))))
 
 
 def title_faults(title: str) -> tuple[str, ...]:

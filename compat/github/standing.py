@@ -76,9 +76,7 @@ def waiting(
     what = "proposals" if added else "moves of minimum versions"
     opening = f"These {what} are not open; each says what speaks against it.\n"
     last = {proposal.axis: proposal for proposal in proposals}
-    sections = [
-        section(proposal, cell_url, proposal is last[proposal.axis]) for proposal in proposals
-    ]
+    sections = [section(p, cell_url, p is last[p.axis]) for p in proposals]
     return Text(title=plain(f"{title}: {count}"), body="\n".join([opening, *sections]))
 
 

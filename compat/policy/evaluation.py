@@ -120,13 +120,12 @@ def rule_of(window: Window) -> str:
 
 
 def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, ...]:
-    """Return the versions with a known release date, oldest first; for Python also planned series."""
+    """Return the versions with a known release date, oldest first; of Python also planned ones."""
     if isinstance(axis, InterpreterAxis):
         oldest = min(Version(minor_series(release)) for release in axis.releases)
         return tuple(series for series in PYTHONS if series.version >= oldest)
     dated = (
-        (version, released_on(axis, version, catalogue))
-        for version in catalogue.of(axis).coordinates(axis.select)
+        (v, released_on(axis, v, catalogue)) for v in catalogue.of(axis).coordinates(axis.select)
     )
     source = f"upload time of {axis.package} on the package index"
     return tuple(
@@ -263,9 +262,7 @@ class AsOf:
         published = None if self.newest is None else self.newest[1].published
         python = None if published is None else published.requires_python
         patches = self.matrix.interpreters.patches
-        return Version(
-            minor_series(max([patch for patch in patches if admits(python, patch)] or patches))
-        )
+        return Version(minor_series(max([p for p in patches if admits(python, p)] or patches)))
 
     @property
     def called(self) -> str:
@@ -282,10 +279,8 @@ class AsOf:
     def asked(self) -> dict[str, frozenset[Version]]:
         catalogue = self.snapshot.catalogue
         return {
-            axis.name: frozenset(
-                coordinate.version for coordinate in axis_coordinates(axis, catalogue)
-            )
-            for axis in self.matrix.axes
+            a.name: frozenset(coordinate.version for coordinate in axis_coordinates(a, catalogue))
+            for a in self.matrix.axes
         }
 
     @cached_property
@@ -334,11 +329,7 @@ class AsOf:
 
     def holds(self, axis: str, version: Version) -> tuple[Hold, ...]:
         holds = () if self.looks_back else self.policy.holds
-        return tuple(
-            hold
-            for hold in holds
-            if hold.axis == axis and hold.at < version and self.day <= hold.until
-        )
+        return tuple(h for h in holds if h.axis == axis and h.at < version and self.day <= h.until)
 
     def bad(self, axis: str) -> frozenset[Version]:
         return known_bad(self.policy, axis)
@@ -366,13 +357,7 @@ class AsOf:
         markers = marker_values(patch, self.matrix.platform)
         asked = named(active(published, markers), axis.normalised_name)
         return (
-            SpecifierSet(
-                ",".join(
-                    str(requirement.specifier)
-                    for requirement in asked
-                    if str(requirement.specifier)
-                )
-            )
+            SpecifierSet(",".join(str(r.specifier) for r in asked if str(r.specifier)))
             if asked
             else None
         )
@@ -399,9 +384,7 @@ class AsOf:
         if isinstance(axis, PackageAxis):
             return known
         planned = {
-            release.version
-            for release in version_releases(axis, self.catalogue)
-            if release.released > self.day
+            r.version for r in version_releases(axis, self.catalogue) if r.released > self.day
         }
         return tuple(version for version in known if version not in planned)
 
@@ -423,9 +406,7 @@ def _until(package: Package, day: datetime.date) -> Package:
     releases = []
     for release in package.releases:
         files = tuple(
-            file
-            for file in release.artifacts
-            if file.uploaded is not None and file.uploaded.date() <= day
+            f for f in release.artifacts if f.uploaded is not None and f.uploaded.date() <= day
         )
         if files:
             releases.append(msgspec.structs.replace(release, artifacts=files))
@@ -468,9 +449,7 @@ class PromisedPlaces:
 
     def promised(self, axis: str) -> frozenset[Version]:
         floor = self.as_of.floors.get(axis)
-        above = frozenset(
-            version for version in self.reach[axis] if floor is None or version >= floor
-        )
+        above = frozenset(v for v in self.reach[axis] if floor is None or v >= floor)
         return above if floor is None else above | {floor}
 
     def corners(self, axis: str, floor: Version) -> tuple[Place, ...]:
@@ -478,18 +457,12 @@ class PromisedPlaces:
         if not places:
             return ()
         ends = [{min(versions), max(versions)} for versions in zip(*places, strict=True)]
-        outer = tuple(
-            place for place in places if all(v in end for v, end in zip(place, ends, strict=True))
-        )
+        outer = tuple(p for p in places if all(v in end for v, end in zip(p, ends, strict=True)))
         return outer or (places[0], places[-1])
 
     def having(self, axis: str, version: Version) -> tuple[Place, ...]:
-        spans = [
-            frozenset((version,)) if name == axis else self.promised(name) for name in self.names
-        ]
-        return tuple(
-            place for place in itertools.product(*map(sorted, spans)) if self.can_be_had(place)
-        )
+        spans = [frozenset((version,)) if n == axis else self.promised(n) for n in self.names]
+        return tuple(p for p in itertools.product(*map(sorted, spans)) if self.can_be_had(p))
 
     def can_be_had(self, place: Place) -> bool:
         recipes = self.entries.get(place, {}).values()
@@ -559,15 +532,11 @@ class PromisedPlaces:
             if axis.name != besides
             and self.promised(axis.name).isdisjoint(self.as_of.existing[axis.name])
         ]
-        without = (
-            f"{package}{'' if floor is None else f' from {floor} on'}" for package, floor in empty
-        )
+        without = (f"{p}{'' if f is None else f' from {f} on'}" for p, f in empty)
         return f"as published, it can be had with no {' and no '.join(without)}"
 
     def _is_promised(self, place: Place, besides: int) -> bool:
-        others = (
-            pair for i, pair in enumerate(zip(self.names, place, strict=True)) if i != besides
-        )
+        others = (p for i, p in enumerate(zip(self.names, place, strict=True)) if i != besides)
         return all(version in self.promised(name) for name, version in others)
 
 
@@ -691,11 +660,10 @@ def _without_trouble(entry: Answer, snapshot: Snapshot) -> Answer:
     # floor.
     if entry.history.unanswered is None:
         return entry
-    present = snapshot.attribution.context(entry.cell, snapshot.present)
     return judge(
         entry.cell,
         entry.history.answered,
-        present,
+        snapshot.attribution.context(entry.cell, snapshot.present),
         lock_digest=entry.lock_digest,
         obstacle=entry.obstacle,
     )
@@ -791,9 +759,7 @@ class Evaluation:
             evidence=tuple(itertools.chain.from_iterable(corners)),
             objections=objections,
             needs=tuple(
-                cell.cell
-                for cell in deciding
-                if not cell.supports or len(cell.days) < policy.witnesses
+                c.cell for c in deciding if not c.supports or len(c.days) < policy.witnesses
             ),
             red_days=min(len(cell.days) for cell in deciding) if state == "red" else 0,
         )
@@ -823,11 +789,7 @@ class Evaluation:
                 return self._supporting(able) or best
             case "flaky":
                 return best
-        waiting = [
-            entry
-            for entry in able
-            if entry.kind == "unknown" and entry.cell.recipe not in self._hopeless
-        ]
+        waiting = [e for e in able if e.kind == "unknown" and e.cell.recipe not in self._hopeless]
         waiting.sort(key=lambda entry: entry.lock_digest is None)
         return waiting[0] if waiting else able[-1]
 
@@ -845,9 +807,7 @@ class Evaluation:
     def _hopeless(self) -> frozenset[Recipe]:
         # Recipes not worth a run: those that fail to resolve elsewhere for this release; today
         # `dated` too, because it tests the past.
-        refused = {entry.cell.recipe for entry in self.as_of.cells if _is_refused(entry)} - {
-            "relaxed"
-        }
+        refused = {e.cell.recipe for e in self.as_of.cells if _is_refused(e)} - {"relaxed"}
         return frozenset(refused if self.as_of.looks_back else {*refused, "dated"})
 
 

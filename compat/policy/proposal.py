@@ -180,9 +180,7 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
 
     def _digest(self) -> str:
         lines = [self.id, self.release]
-        lines += [
-            f"{cell.cell} {cell.verdict} {cell.outcome} {cell.supports}" for cell in self.evidence
-        ]
+        lines += [f"{c.cell} {c.verdict} {c.outcome} {c.supports}" for c in self.evidence]
         lines += [
             f"{objection.against} {' '.join(objection.cells)}"
             for objection in self.objections

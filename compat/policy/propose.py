@@ -108,12 +108,10 @@ class FloorSteps:
         # day.
         due = max((step.version for step in self._above if step.on <= self.as_of.day), default=None)
         return tuple(
-            step
-            for step in self._above
-            if (due is None or step.version >= due)
-            and not any(
-                later.version > step.version and later.on <= step.on for later in self._above
-            )
+            s
+            for s in self._above
+            if (due is None or s.version >= due)
+            and not any(later.version > s.version and later.on <= s.on for later in self._above)
         )
 
     @cached_property
@@ -249,7 +247,7 @@ def _ended(sentence: str) -> str:
 
 
 def lost(evaluation: Evaluation, axis: Axis, current: Version, to: Version) -> tuple[Affected, ...]:
-    """Return what a raise drops: the covered versions below, and others that only work with them."""
+    """Return what a raise drops: covered versions below, and others that only work with them."""
     below = [v for v in evaluation.as_of.existing[axis.name] if current <= v < to]
     dropped = [v for v in below if _is_covered(evaluation, axis, v)]
     own = [_affected(evaluation, axis, dropped)] if dropped else []
@@ -293,11 +291,7 @@ def _together(evaluation: Evaluation, axis: Axis, other: Axis, floor: Version) -
     # one from a floor on.
     position = [other.name for other in evaluation.as_of.others].index(other.name)
     versions = (v for v in evaluation.places.promised(axis.name) if v >= floor)
-    return {
-        place[position]
-        for version in versions
-        for place in evaluation.places.having(axis.name, version)
-    }
+    return {p[position] for v in versions for p in evaluation.places.having(axis.name, v)}
 
 
 def affected_words(move: Affected) -> str:
@@ -308,9 +302,7 @@ def affected_words(move: Affected) -> str:
 
 
 def _affected(evaluation: Evaluation, axis: Axis, versions: list[Version]) -> Affected:
-    releases = [
-        release for version in versions for release in evaluation.as_of.releases(axis, version)
-    ]
+    releases = [r for v in versions for r in evaluation.as_of.releases(axis, v)]
     return Affected(
         axis=axis.name,
         package=package_words(axis),
@@ -328,9 +320,7 @@ def proposals(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
         return ()
     moves: list[Proposal] = []
     for axis in _moving(evaluation.as_of):
-        lowered = next(
-            (proposal for proposal in moves if proposal.kind == "lower" and proposal.is_open), None
-        )
+        lowered = next((p for p in moves if p.kind == "lower" and p.is_open), None)
         moves += _Mover(evaluation, axis, lowered).proposals()
     return tuple(moves)
 
@@ -442,9 +432,7 @@ class _Mover:
             elif release.version == ran and release.uploaded is not None:
                 days[()] = release.uploaded
         # A version dropped by age is replaced by the minor version after it.
-        uploaded = max(
-            (day for minor, day in days.items() if minor < ran.release[:2]), default=None
-        )
+        uploaded = max((d for m, d in days.items() if m < ran.release[:2]), default=None)
         if uploaded is None:
             return
         on = move_day(months_later(uploaded.date(), months), self.as_of.policy)
@@ -468,14 +456,11 @@ class _Mover:
             against.append(_says("hold", f"{hold_words(self.hold, self.at)}; {none}"))
         wanted = self.as_of.policy.witnesses
         if floor_evidence.red_days < wanted:
-            because = (
-                f"a representative cell of the floor was broken on {floor_evidence.red_days} of"
-                f" {wanted} days"
-            )
             against.append(
                 _says(
                     "witnesses",
-                    because,
+                    f"a representative cell of the floor was broken on {floor_evidence.red_days} of"
+                    f" {wanted} days",
                     *(cell_evidence.cell for cell_evidence in floor_evidence.evidence),
                 )
             )

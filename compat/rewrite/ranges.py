@@ -372,8 +372,7 @@ def _beside_the_end(
     spelled = [end.spell(version) for version in versions]
     if position == 0:
         return [TextChange(end.start, end.start, "".join(f"{item}{between}" for item in spelled))]
-    after = "".join(f"{between}{item}" for item in reversed(spelled))
-    return [TextChange(end.end, end.end, after)]
+    return [TextChange(end.end, end.end, "".join(f"{between}{item}" for item in reversed(spelled)))]
 
 
 def _without(text: str, start: int, end: int) -> tuple[int, int]:

@@ -319,8 +319,7 @@ def with_classifiers(
         first = rewrite(text, move)
         if isinstance(first, Unsatisfiable):
             return first
-        changes = _classifier_changes(first.text, move)
-        then = applied(first.text, changes, "classifiers")
+        then = applied(first.text, _classifier_changes(first.text, move), "classifiers")
         return Rewritten(text=then.text, edits=(*first.edits, *then.edits), left=first.left)
 
     return rewritten

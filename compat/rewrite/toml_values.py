@@ -37,8 +37,7 @@ class _Slot(Value, frozen=True):
         return str(self.container[self.key])
 
     def put(self, text: str) -> None:
-        old = self.container[self.key]
-        self.container[self.key] = String.from_raw(text, old._t)
+        self.container[self.key] = String.from_raw(text, self.container[self.key]._t)
 
 
 def rewritten_matrix(text: str, axis: str, floor: Version, because: str) -> str:
