@@ -40,10 +40,10 @@ FIRST = {
     "Publish": {
         "propose": ("propose", "Propose moves of the supported minimums, with their evidence."),
         "publish": ("publish", "Write the site as static files."),
-        "mcp": ("programs", "Answer programs over MCP, from a published site."),
     },
 }
 MORE = {
+    "mcp": ("programs", "Answer programs over MCP, from a published site."),
     "repair": ("repair", "Find the smallest change of requirements that makes a cell installable."),
     "why": ("why", "Explain what pins an axis's minimum version."),
     "discover": ("declarations", "Fetch the releases that the index has for each axis."),
@@ -79,7 +79,7 @@ GROUPS = {
     ),
     "site": (
         "Serve or check a site.",
-        {"serve": "serve", "check": "verify", "advisories": "advisories"},
+        {"serve": "serve", "check": "verify", "advisories": "advisories", "mcp": "mcp"},
     ),
     "ci": (
         "What scheduled jobs call.",

@@ -35,13 +35,8 @@ from compat.cli.run import JOBS, QUICK, print_lost, print_untried, workers_that_
 from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
 from compat.cli.verdicts import print_failures
 from compat.errors import UsageError
+from compat.fleet import checkout_run
 from compat.fleet.batch import BatchResult, RunOptions
-from compat.fleet.checkout_run import (
-    CheckoutCells,
-    Comparison,
-    compared,
-    refuse_no_cells,
-)
 from compat.fleet.choices import outside
 from compat.github.markdown import code, inline
 from compat.plan.platform import python_name, python_remedy
@@ -59,7 +54,9 @@ AskedCheckout = tuple[str, Isolation, bool]
 
 
 @contextmanager
-def cells_of_checkout(workspace: Workspace, asked: AskedCheckout) -> Iterator[CheckoutCells]:
+def cells_of_checkout(
+    workspace: Workspace, asked: AskedCheckout
+) -> Iterator[checkout_run.CheckoutCells]:
     """Build the wheel of a checkout and yield its cells; the wheel is deleted at the end."""
     source, level, keep = asked
     axis, platform = workspace.matrix.interpreters, workspace.matrix.platform
@@ -77,7 +74,7 @@ def cells_of_checkout(workspace: Workspace, asked: AskedCheckout) -> Iterator[Ch
     shop = partial(workshop_of, workspace, level=level)
     with scratch(sandbox_folder(level) / "checkouts") as own:
         checkout = built_checkout(order, own.folder / "build", shop, environ())
-        yield CheckoutCells(workspace, checkout, now(), keep)
+        yield checkout_run.CheckoutCells(workspace, checkout, now(), keep)
 
 
 def run_checkout(
@@ -90,7 +87,7 @@ def run_checkout(
     """Run the `meant` cells of a checkout, report, and return the exit code of `compat run`."""
     with cells_of_checkout(workspace, asked) as cells:
         choice, subject = cells.chosen(*meant), _subject(cells)
-        refuse_no_cells(choice)
+        checkout_run.refuse_no_cells(choice)
         note(f"{subject}: {count(len(choice.cells), 'cell')} to run; isolation {asked[1]}")
         if choice.infeasible:
             note(outside(choice.infeasible))
@@ -133,7 +130,7 @@ def run_checkout(
 
 
 def run_pairs(
-    cells: CheckoutCells,
+    cells: checkout_run.CheckoutCells,
     pairs: Mapping[str, str],
     how: tuple[RunOptions, Isolation],
     interruption: Interruption,
@@ -155,7 +152,7 @@ def checkout_row(checkout: BuiltCheckout) -> dict[str, Any]:
     }
 
 
-def _subject(cells: CheckoutCells) -> str:
+def _subject(cells: checkout_run.CheckoutCells) -> str:
     return f"{cells.workspace.matrix.subject_axis.package} {cells.checkout.words}"
 
 
@@ -182,7 +179,7 @@ _Reason = tuple[str, str]
 
 
 def differing(
-    comparison: Comparison, titles: Mapping[str, str], release: str
+    comparison: checkout_run.Comparison, titles: Mapping[str, str], release: str
 ) -> Iterator[tuple[Difference, str, list[str]]]:
     """Yield each difference, regressions first: kind, reason, cells. Many capabilities that fail
     alike in the same cells are one reason. `titles` are those of capabilities by id, `release` is
@@ -338,7 +335,7 @@ def diff_command(
             note(f"{count(len(pairs), 'cell')} of the checkout to run")
             return run_pairs(cells, pairs, (options, level), interruption)
 
-        comparison = compared(cells, choice, release, run_released, run_local)
+        comparison = checkout_run.compared(cells, choice, release, run_released, run_local)
     differences = comparison.differences
     kinds = [known.difference for known in differences]
     titles = {known.id: known.title for known in workspace.described}

@@ -99,10 +99,14 @@ def plan_command(
         if workspace.declared.policy is not None and workspace.kept_catalogue is not None:
             moves = pipeline.proposed(workspace, workspace.day)
             needs = tuple(dict.fromkeys(need for move in moves.proposals for need in move.needs))
+        if pythons == "here":
+            named = sorted({minor_series(v) for v in workspace.matrix.interpreters.releases})
+            # One that nothing has stands for none, as an empty choice means all.
+            pythons = " ".join(s for s in named if interpreter(Version(s))) or "none"
         options = choices.PlanOptions(
             first=needs,
             only=needs if proposed else tuple(words or ()),
-            pythons=_here(workspace) if pythons == "here" else tuple(pythons.split()),
+            pythons=tuple(pythons.split()),
         )
         if proposed and not needs:
             note("no proposal waits for a run")
@@ -153,12 +157,6 @@ def plan_command(
         _print_plan(workspace, plan)
     report(faults)
     raise Exit(2 if faults else 0)
-
-
-def _here(workspace: Workspace) -> tuple[str, ...]:
-    series = {minor_series(release) for release in workspace.matrix.interpreters.releases}
-    # One that nothing has stands for none, as an empty choice means all.
-    return tuple(s for s in sorted(series) if interpreter(Version(s)) is not None) or ("none",)
 
 
 def _prepare(workspace: Workspace, run_plan: choices.RunPlan, is_short: bool) -> None:

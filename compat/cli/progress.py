@@ -108,7 +108,7 @@ class Progress:
         if self._live is not None:
             self._live.start()
         else:
-            threading.Thread(target=self._tell_by_the_minute, daemon=True).start()
+            threading.Thread(target=self._report_each_minute, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -242,7 +242,7 @@ class Progress:
         expected = self._expected.get(cell)
         return statistics.median(self._taken) if expected is None and self._taken else expected
 
-    def _tell_by_the_minute(self) -> None:
+    def _report_each_minute(self) -> None:
         while not self._over.wait(self._minute):
             if line := self.running_line():
                 note(line)

@@ -49,12 +49,8 @@ def publish_command(
     if keep_urls:
         files.write(matrices_folder() / URLS, (out / URLS).read_text(encoding="utf-8"))
     changed, moved = count(len(written.changed), "file"), count(len(written.moved), "redirect")
-    document = {
-        "changed": list(written.changed),
-        "unchanged": written.unchanged,
-        "moved": list(written.moved),
-        "weights": kinds,
-    }
+    document = {"changed": list(written.changed), "unchanged": written.unchanged}
+    document |= {"moved": list(written.moved), "weights": kinds}
     answer(document, f"{out}: {changed} written, {written.unchanged} unchanged, {moved}", ())
     for kind in kinds:
         size = f"heaviest {kind.size / 1024:.1f} of {kind.most // 1024} KiB gzipped"
@@ -79,10 +75,6 @@ def serve_command(
     matrices, named = matrices_folder(), environ().get("GITHUB_REPOSITORY", "")
     repository = owner_and_name(named) if named else ""
 
-    def a_second_later() -> bool:
-        time.sleep(1)
-        return True
-
     def rebuild() -> None:
         began = time.monotonic()
         try:
@@ -98,7 +90,8 @@ def serve_command(
         say(f"{preview.url} shows {out}; Ctrl+C ends it")
         # In the repository the pages are a link, which a walk of the folder above it does not
         # follow.
-        watch((matrices, assets(), assets() / "pages"), rebuild, a_second_later)
+        folders = (matrices, assets(), assets() / "pages")
+        watch(folders, rebuild, lambda: time.sleep(1) or True)  # type: ignore[func-returns-value]
 
 
 def publish_site(

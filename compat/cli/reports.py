@@ -32,16 +32,8 @@ from compat.run.outcome import (
     is_suite_fault,
     parse_outcome,
 )
+from compat.site import wording
 from compat.site.install_words import floor_words, lane_blame, no_prerelease_words
-from compat.site.wording import (
-    UNCHANGED_WORDS,
-    cause_sentence,
-    count,
-    fault_words,
-    listed,
-    place_words,
-    reason_words,
-)
 from compat.value import Value
 from compat.workspace import Workspace
 
@@ -83,7 +75,7 @@ class _Answers:
 
     def sentence(self, entries: Sequence[Answer]) -> str:
         best, *others = entries
-        place = place_words(best.cell, self.workspace.matrix)
+        place = wording.place_words(best.cell, self.workspace.matrix)
         verb, detail = self._said(best)
         clauses = [f"{place} {verb} {self._how(best)}{detail}"]
         for entry in others:
@@ -95,7 +87,7 @@ class _Answers:
         outcome, kind = self.outcomes[entry.cell.id], entry.kind
         if isinstance(outcome, Failed) and self._is_refused(entry):
             today = " today" if entry.cell.recipe == "fresh" else ""
-            return f"cannot be installed{today}", f": {reason_words(outcome)}"
+            return f"cannot be installed{today}", f": {wording.reason_words(outcome)}"
         score = entry.score
         if entry.evidence == "smoke" and kind in ("works", "partial"):
             passes = "passes" if kind == "works" else "passes a part of"
@@ -111,7 +103,7 @@ class _Answers:
             return "passed, but has no answer yet", ""
         where = f", at {outcome.at}" if outcome.at else ""
         verb = "has no answer yet" if kind == "unknown" else "does not work"
-        return verb, f": {reason_words(outcome)}{where}"
+        return verb, f": {wording.reason_words(outcome)}{where}"
 
     def _is_refused(self, entry: Answer) -> bool:
         outcome = self.outcomes[entry.cell.id]
@@ -129,8 +121,9 @@ class _Answers:
         facts = self.workspace.at_hand.feasibility
         packages = [name for change in lifted(facts, entry.cell, lock) for name in change.packages]
         if not packages:
-            return UNCHANGED_WORDS
-        return f"when the requirements on {listed(list(dict.fromkeys(packages)), 4)} are changed"
+            return wording.UNCHANGED_WORDS
+        named = wording.listed(list(dict.fromkeys(packages)), 4)
+        return f"when the requirements on {named} are changed"
 
 
 def learnt(workspace: Workspace, outcomes: Mapping[str, str]) -> list[str]:
@@ -218,7 +211,7 @@ def run_report(
             cases, outcome = tuple(_cases(each.verdict, record)), record.outcome
             suites.append(ReportSuite(cell, cases, record.started, record.seconds))
             is_stored = isinstance(outcome, Failed) and each.came_to == str(outcome)
-            why = inline(cause_sentence(outcome) if is_stored else each.came_to, 500)
+            why = inline(wording.cause_sentence(outcome) if is_stored else each.came_to, 500)
         is_working = record is not None and each.verdict.kind == "works"
         (working if is_working else others).append((code(cell), inline(each.word), why))
     number = f"{len(working):,} of {len(ran):,} combinations work"
@@ -245,10 +238,10 @@ def _cases(verdict: Answer, record: Record) -> Iterator[ReportCase]:
         elif failed is None:
             yield ReportCase(name=name)
         elif name in excused:
-            why = f"{fault_words(excused[name])}: {reason_words(failed)}"
+            why = f"{wording.fault_words(excused[name])}: {wording.reason_words(failed)}"
             yield ReportCase(name=name, tag="skipped", message=why)
         else:
-            why = capability.subject or reason_words(failed)
+            why = capability.subject or wording.reason_words(failed)
             yield ReportCase(name=name, tag="failure", message=why, kind=failed.cause)
     outcome = record.outcome
     failing = {capability.id for capability in record.capabilities if capability.status == "no"}
@@ -256,7 +249,7 @@ def _cases(verdict: Answer, record: Record) -> Iterator[ReportCase]:
         yield ReportCase(
             name=outcome.stage,
             tag="error" if is_spurious(outcome) else "failure",
-            message=cause_sentence(outcome),
+            message=wording.cause_sentence(outcome),
             kind=outcome.cause,
             log=record.log,
         )
@@ -383,7 +376,7 @@ def lanes_command(
     if workspace.matrix.has_lanes:
         tried = sum(cell.verdict not in ("unknown", "infeasible") for cell in lanes.cells)
         says = "failures of its variants" if lanes.alerts else "no known failures of its variants"
-        much = f"{tried:,} of {count(len(lanes.cells), 'cell')} tried"
+        much = f"{tried:,} of {wording.count(len(lanes.cells), 'cell')} tried"
         report = Report(
             command=f"compat matrix variants {workspace.name}",
             suites=(),

@@ -1,7 +1,7 @@
 """`compat run`."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -288,16 +288,14 @@ def _run(
         print_verdicts(workspace, cells)
         # What fails in a cell that works fails in every combination of its release: its score says
         # so.
-        print_failures(_not_working(workspace, result.outcomes))
+        failing = {c: o for c, o in result.outcomes.items() if workspace.verdict(c).kind != "works"}
+        print_failures(failing)
         spent = [record.step_seconds for record in result.records]
-        parts = {
-            "install": sum(step.install or 0 for step in spent),
-            "import": sum(step.import_ or 0 for step in spent),
-            "suite": sum(step.suite or 0 for step in spent),
-            "compat itself": sum(step.overhead or 0 for step in spent),
-        }
-        if total := sum(parts.values()):
-            shares = (f"{name} {s:.0f} s ({100 * s / total:.0f} %)" for name, s in parts.items())
+        fields = ("install", "import_", "suite", "overhead")
+        parts = [sum(getattr(step, field) or 0 for step in spent) for field in fields]
+        if total := sum(parts):
+            names = zip(("install", "import", "suite", "compat itself"), parts, strict=True)
+            shares = (f"{name} {s:.0f} s ({100 * s / total:.0f} %)" for name, s in names)
             note(f"Time in cells: {', '.join(shares)}")
         for line in (*learnt(workspace, result.outcomes), next_step(workspace, result.outcomes)):
             prose(line)
@@ -307,28 +305,13 @@ def _run(
     if options.keep:
         note(f"the cells are in {result.folder}; remove the folder when you are done")
     reports.write(released_report(workspace, cells, result.records))
-    return 128 + interruption.signal if interruption.signal else _exit_code(workspace, result)
-
-
-def _not_working(workspace: Workspace, outcomes: Mapping[str, str]) -> dict[str, str]:
-    return {
-        cell: outcome
-        for cell, outcome in outcomes.items()
-        if workspace.verdict(cell).kind != "works"
-    }
-
-
-def _exit_code(workspace: Workspace, result: BatchResult) -> int:
-    if result.suite_faults:
-        return 2
-    if result.is_incomplete:
-        return 3
+    if interruption.signal:
+        return 128 + interruption.signal
+    if result.suite_faults or result.is_incomplete:
+        return 2 if result.suite_faults else 3
     # What fails in every combination of a release is no failure of the cell that was run.
-    all_work = all(
-        outcome == "pass" or workspace.verdict(cell).kind == "works"
-        for cell, outcome in result.outcomes.items()
-    )
-    return 0 if all_work else 1
+    failing = (cell for cell, outcome in result.outcomes.items() if outcome != "pass")
+    return int(any(workspace.verdict(cell).kind != "works" for cell in failing))
 
 
 def _print_dry_run(workspace: Workspace, chosen: Sequence[CellToRun], options: RunOptions) -> None:

@@ -12,6 +12,7 @@ from compat.cli.installs import show_plain
 from compat.cli.machine import now
 from compat.cli.options import MATRIX_NAME, OTHER_PLATFORM, workspace_of
 from compat.cli.output import envelope, note, say
+from compat.cli.output import table as print_table
 from compat.declare.capabilities import group_of, with_table
 from compat.errors import UsageError
 from compat.plan.cell import split_platform
@@ -94,7 +95,8 @@ def show_command(
     elif cell:
         _print_results(workspace, cell)
     elif by_cell:
-        verdicts.print_table(workspace, cells)
+        lines = [verdicts.columns_of(workspace, name) for name in cells]
+        print_table([*lines[0]] if lines else ("cell",), [[*line.values()] for line in lines])
     else:
         verdicts.print_verdicts(workspace, cells, few=0)
         if not cells:

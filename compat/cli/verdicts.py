@@ -82,18 +82,13 @@ def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -
         return
     rows = []
     for cell in cells:
-        columns, entry, sign = _columns(workspace, cell), known.by_id.get(cell), ""
+        columns, entry, sign = columns_of(workspace, cell), known.by_id.get(cell), ""
         del columns["outcome"]
         if entry is not None:  # one that the matrix cannot read any more is not on the site either
             style = style_of(entry, beside(workspace.at_hand, entry))
             sign = sign_text(out, style, is_stale=entry.stale).plain
         rows.append((sign, *columns.values()))
     table(("", "cell", "verdict", "score", "latest"), rows)
-
-
-def print_table(workspace: Workspace, cells: Sequence[str]) -> None:
-    rows = [_columns(workspace, cell) for cell in cells]
-    table([*rows[0]] if rows else ("cell",), [[*columns.values()] for columns in rows])
 
 
 class RunWords:
@@ -154,7 +149,7 @@ def print_failures(outcomes: Mapping[str, str]) -> None:
         say(f"  {named}")
 
 
-def _columns(workspace: Workspace, cell: str) -> dict[str, str]:
+def columns_of(workspace: Workspace, cell: str) -> dict[str, str]:
     verdict = workspace.verdict(cell)
     last = _last_outcome(workspace, cell)
     outcome = f"last run: {last}" if last else ""

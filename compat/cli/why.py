@@ -18,18 +18,7 @@ from compat.errors import NothingToDo, UsageError
 from compat.results.record import Record
 from compat.search import why
 from compat.search.needs import Needs, kept_needs
-from compat.site.why_words import (
-    BLIND_SPOTS,
-    below_sentence,
-    below_words,
-    changed_sentence,
-    keeper_sentence,
-    package_sentence,
-    place_lines,
-    short_answer,
-    tried_words,
-    unreached_sentence,
-)
+from compat.site import why_words
 from compat.site.wording import count
 from compat.workspace import Workspace
 
@@ -86,11 +75,14 @@ def why_command(
 
             envelope({"releases": [package_document(bound) for bound in lowest]})
         for bound in () if given.as_json else lowest:
-            say(package_sentence(bound))
+            say(why_words.package_sentence(bound))
             if release is not None:
                 none = f"No cell below {package} {bound.lower} has run."
                 none = none if bound.lower else "No lower bound, so no cell lies below it."
-                say(*[below_sentence(cell, package) for cell in bound.below] or [none], indent=2)
+                say(
+                    *[why_words.below_sentence(cell, package) for cell in bound.below] or [none],
+                    indent=2,
+                )
         return
     needs = kept_needs(workspace.folder)
     if write:
@@ -108,7 +100,7 @@ def why_command(
         from compat.site.api.documents import python_document
 
         documents = [python_document(floor) for floor in floors]
-        envelope({"read_by": needs.read_by, "releases": documents, "limits": BLIND_SPOTS})
+        envelope({"read_by": needs.read_by, "releases": documents, "limits": why_words.BLIND_SPOTS})
         return
     if release is None:
         names = ("release", "declared", "code", "types", "annotations (places/files)", "guards")
@@ -122,7 +114,12 @@ def why_command(
                 of = [g for g in groups if g.kind == kind and g.series == series]
                 shown = f"{series} ({of[0].places}/{of[0].files})" if of else series
                 cells.append("?" if floor.needs is None else shown)
-            cells += [short_answer(floor), floor.works_on, below_words(floor), tried_words(floor)]
+            cells += [
+                why_words.short_answer(floor),
+                floor.works_on,
+                why_words.below_words(floor),
+                why_words.tried_words(floor),
+            ]
             rows.append(cells)
         table((*names, *more), rows)
     else:
@@ -130,20 +127,20 @@ def why_command(
         asked = floor.requires_python
         declared = f"is {asked}" if asked else "is not declared"
         say(f"{subject.package} {floor.release}: requires-python {declared}")
-        say(keeper_sentence(floor))
-        say(*place_lines(floor) if floor.keepers else (), indent=2)
+        say(why_words.keeper_sentence(floor))
+        say(*why_words.place_lines(floor) if floor.keepers else (), indent=2)
         if floor.unreached:
-            say(unreached_sentence(floor))
-        say(*(below_sentence(cell, "Python") for cell in floor.below))
+            say(why_words.unreached_sentence(floor))
+        say(*(why_words.below_sentence(cell, "Python") for cell in floor.below))
         if not floor.below:
             say(f"The release itself was not run on a Python older than {floor.series}.")
-        say(*(changed_sentence(floor, run) for run in floor.changed))
+        say(*(why_words.changed_sentence(floor, run) for run in floor.changed))
     unread = sum(floor.needs is None for floor in floors)
     if unread:
         how = f"`compat find reason {known.matrix.name} python --write` reads the wheels"
         prose(f"{count(unread, 'release')} not read yet; {how}")
     elif needs.read_by:
-        prose(f"Detected by {needs.read_by}. {BLIND_SPOTS}")
+        prose(f"Detected by {needs.read_by}. {why_words.BLIND_SPOTS}")
 
 
 def _needs_tried(

@@ -71,7 +71,8 @@ def module_of(package: str, paths: Iterable[str]) -> str:
     alike = [parts for parts in roots.keys() | packages if _squashed(".".join(parts)) == expected]
     public = [parts for parts in roots if parts[0] not in _BESIDE and not _is_private(parts)]
     if alike:
-        return ".".join(min(alike, key=lambda parts: (_is_private(parts), len(parts), parts)))
+        plainest = min(alike, key=lambda parts: (_is_private(parts), len(parts), parts))
+        return ".".join(plainest)
     by_size = {".".join(parts): roots[parts] for parts in public or roots}
     return min(by_size, key=lambda name: (-by_size[name], len(name), name), default="")
 

@@ -31,6 +31,7 @@ from compat.policy.evaluation import (
     cell_evidence,
     evaluation_on,
     hold_words,
+    is_red,
     merged,
     months_later,
     move_day,
@@ -537,7 +538,9 @@ class _Mover:
         ran = self._lowest_run(draft.to, draft.proofs)
         lowers = draft.kind == "lower"
         absent = "" if lowers else self.evaluation.places.absence(self.axis.name, self.at)
-        lapsed = [f"the floor itself is not supported by any cell: {absent}"] if absent else []
+        lapsed = [f"no passing cell supports the current floor: {absent}"] if absent else []
+        left = () if draft.broken is None else draft.broken.evidence
+        leaving = (msgspec.structs.replace(cell, supports=is_red(cell)) for cell in left)
         return Proposal(
             matrix=self.as_of.matrix.name,
             axis=self.axis.name,
@@ -554,7 +557,7 @@ class _Mover:
                 *floor_arithmetic(self.steps),
                 self._conclusion(draft, ran, not (draft.against or objections)),
             ),
-            evidence=(*_leaving(draft.broken), *evidence),
+            evidence=(*leaving, *evidence),
             lost=() if lowers else lost(self.evaluation, self.axis, self.at, draft.to),
             gained=gained(self.evaluation, self.axis, self.at, draft.to) if lowers else (),
             needs=needs,
@@ -591,9 +594,7 @@ class _Mover:
                 f"So the floor can {verb} from {self.at} to {draft.to}: every representative cell"
                 f" supports it.{words}"
             )
-        return (
-            f"So the floor could {verb} from {self.at} to {draft.to} if nothing spoke against it."
-        )
+        return f"Blocked: {self.at} -> {draft.to}."
 
 
 class _Draft(StrictValue, frozen=True, kw_only=True):
@@ -605,13 +606,6 @@ class _Draft(StrictValue, frozen=True, kw_only=True):
     against: tuple[Objection, ...]
     allowed: datetime.date | None = None
     broken: FloorEvidence | None = None
-
-
-def _leaving(broken: FloorEvidence | None) -> Iterator[CellEvidence]:
-    for cell in () if broken is None else broken.evidence:
-        yield msgspec.structs.replace(
-            cell, supports=cell.verdict == "broken" and bool(cell.days) and not cell.stale
-        )
 
 
 def _says(against: Against, because: str, *cells: str) -> Objection:
@@ -658,7 +652,10 @@ def _proposal(as_of: AsOf, extension: Extension, release_words: str) -> Proposal
     newest = f"the newest that the matrix asks about is {extension.newest}"
     evidence = tuple(_evidence(as_of, extension))
     objections = tuple(_objections(as_of, extension, evidence))
-    because = f"So the matrix could be extended to {version} if nothing spoke against it."
+    because, taken_in = f"Blocked: extending the matrix to {version}.", [version]
+    if not isinstance(axis, InterpreterAxis):
+        newer = as_of.snapshot.catalogue.newer_than(axis)
+        taken_in = sorted({axis.select.series(release.version) for release in newer})
     if not objections:
         extent = "the core of the suite" if evidence[0].evidence == "smoke" else "the whole suite"
         because = f"So the matrix can be extended to {version}: a run of {extent} supports it."
@@ -679,18 +676,11 @@ def _proposal(as_of: AsOf, extension: Extension, release_words: str) -> Proposal
             Affected(
                 axis=axis.name,
                 package=package_words(axis),
-                versions=tuple(_taken_in(as_of, axis, version)),
+                versions=tuple(taken_in),
             ),
         ),
         needs=_needs(extension, objections),
     )
-
-
-def _taken_in(as_of: AsOf, axis: Axis, version: Version) -> list[Version]:
-    if isinstance(axis, InterpreterAxis):
-        return [version]
-    releases = as_of.snapshot.catalogue.newer_than(axis)
-    return sorted({axis.select.series(release.version) for release in releases})
 
 
 def _evidence(as_of: AsOf, extension: Extension) -> Iterator[CellEvidence]:
