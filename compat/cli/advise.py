@@ -2,14 +2,7 @@
 
 from typing import Any
 
-from compat.advise.answer import (
-    Advisor,
-    Card,
-    Recommended,
-    asked_pins,
-    tested,
-    tested_capabilities,
-)
+from compat.advise.answer import Advisor, Card, Recommended, asked_pins, tested, tested_capabilities
 from compat.advise.commands import SCOPED_SINCE, Commands, Whereabouts, commands
 from compat.advise.request import Goal, Request, label, request_of
 from compat.cli.arguments import Exit, argument, given, option
@@ -27,8 +20,7 @@ from compat.workspace import Workspace
 def advise_command(
     matrix: str = MATRIX_NAME,
     words: list[str] | None = argument(
-        "Versions you need, such as python==3.10 'numpy<2'.",
-        metavar="[REQUIREMENT]...",
+        "Versions you need, such as python==3.10 'numpy<2'.", metavar="[REQUIREMENT]..."
     ),
     goal: Goal = option(
         "Preference: best (fewest failures), newest, stable (most test days), closest (fewest "

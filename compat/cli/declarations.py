@@ -74,8 +74,7 @@ def twice(workspace: Workspace) -> Iterator[str]:
 
 
 def discover_command(
-    matrix: str = MATRIX_NAME,
-    write: bool = option("Store the catalogue in the matrix's folder."),
+    matrix: str = MATRIX_NAME, write: bool = option("Store the catalogue in the matrix's folder.")
 ) -> None:
     """Fetch the releases that the index has for each axis.
 
@@ -114,9 +113,7 @@ def discover_command(
         note(f"warning: ignored {ignored} from pip's configuration")
 
 
-def check_command(
-    matrix: str = argument("One matrix (default: all).", metavar="[MATRIX]"),
-) -> None:
+def check_command(matrix: str = argument("One matrix (default: all).", metavar="[MATRIX]")) -> None:
     """Check declarations, suites and known issues.
 
     Compares known issues with the records. With extra indexes, also reports each package that
@@ -145,9 +142,7 @@ def check_command(
         say(f"valid: {', '.join(checked)}")
 
 
-def schema_command(
-    write: bool = option("Write the schemas to matrices/."),
-) -> None:
+def schema_command(write: bool = option("Write the schemas to matrices/.")) -> None:
     """Compare the JSON schemas of the declarations with the code.
 
     Examples: compat matrix schema; compat matrix schema --write

@@ -6,13 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from compat import pipeline
 from compat.cli.arguments import Exit, given, option
 from compat.cli.installs import MOST_QUESTIONS, ask_plain, ask_platforms, platforms_named
-from compat.cli.options import (
-    CELL_NAMES,
-    MATRIX_NAME,
-    OTHER_PLATFORM,
-    LockerName,
-    workspace_of,
-)
+from compat.cli.options import CELL_NAMES, MATRIX_NAME, OTHER_PLATFORM, LockerName, workspace_of
 from compat.cli.output import envelope, note, report, say, tell_disproofs
 from compat.cli.this_machine import locker_of, wheels_locker
 from compat.errors import CompatError, NothingToDo, UsageError

@@ -96,9 +96,7 @@ def matrix_names(folder: Path) -> tuple[str, ...]:
 
 
 def workspace_of(
-    name: str,
-    root: Path | None = None,
-    day: datetime.date | None = None,
+    name: str, root: Path | None = None, day: datetime.date | None = None
 ) -> Workspace:
     matrices, index = matrices_folder(root), index_options()
     known = matrix_names(matrices)

@@ -135,9 +135,7 @@ def record_command(
     note(f"{differing} when judged again")
 
 
-def convert_command(
-    matrix: str = MATRIX_NAME,
-) -> None:
+def convert_command(matrix: str = MATRIX_NAME) -> None:
     """Convert records of earlier releases.
 
     Moves records into one file per day. Deletes an old file after its content is stored; reports

@@ -358,10 +358,7 @@ def summary_text(report: Report) -> str:
 NOTHING = "no cell of this release and Python works as published"
 
 
-def lanes_command(
-    matrix: str = MATRIX_NAME,
-    summary: Path | None = SUMMARY_FILE,
-) -> None:
+def lanes_command(matrix: str = MATRIX_NAME, summary: Path | None = SUMMARY_FILE) -> None:
     """Compare variants (lowest, pre-release) with the regular cells.
 
     Variants do not change the grid or the floors: lowest tests the declared minimums, prerelease

@@ -310,8 +310,8 @@ def _run(
     if result.suite_faults or result.is_incomplete:
         return 2 if result.suite_faults else 3
     # What fails in every combination of a release is no failure of the cell that was run.
-    failing = (cell for cell, outcome in result.outcomes.items() if outcome != "pass")
-    return int(any(workspace.verdict(cell).kind != "works" for cell in failing))
+    unlike = (cell for cell, outcome in result.outcomes.items() if outcome != "pass")
+    return int(any(workspace.verdict(cell).kind != "works" for cell in unlike))
 
 
 def _print_dry_run(workspace: Workspace, chosen: Sequence[CellToRun], options: RunOptions) -> None:

@@ -114,8 +114,7 @@ TestsPath = Annotated[
     ),
 ]
 Argument = Annotated[
-    str,
-    _meta(r"[^\x00-\x1f\x7f-\x9f]{1,300}", "an argument of pytest, such as '-m' or 'not slow'"),
+    str, _meta(r"[^\x00-\x1f\x7f-\x9f]{1,300}", "an argument of pytest, such as '-m' or 'not slow'")
 ]
 GroupName = Annotated[
     str, _meta(_PACKAGE, "a dependency group or an extra of the repository's pyproject.toml")

@@ -287,9 +287,7 @@ class AsOf:
     def slots(self) -> dict[str, tuple[Slot, ...]]:
         return {
             axis.name: slots(
-                version_releases(axis, self.catalogue),
-                self.policy.window(axis),
-                self.policy,
+                version_releases(axis, self.catalogue), self.policy.window(axis), self.policy
             )
             for axis in self.others
         }

@@ -672,13 +672,7 @@ def _proposal(as_of: AsOf, extension: Extension, release_words: str) -> Proposal
         objections=objections,
         arithmetic=(because,),
         evidence=evidence,
-        gained=(
-            Affected(
-                axis=axis.name,
-                package=package_words(axis),
-                versions=tuple(taken_in),
-            ),
-        ),
+        gained=(Affected(axis=axis.name, package=package_words(axis), versions=tuple(taken_in)),),
         needs=_needs(extension, objections),
     )
 
