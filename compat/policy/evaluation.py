@@ -27,7 +27,7 @@ from packaging.version import Version
 
 from compat.declare.matrix import Axis, Hold, InterpreterAxis, Matrix, PackageAxis, Policy, Window
 from compat.declare.parsing import minor_series
-from compat.index.release import Catalogue, Package, Published, Release
+from compat.index.release import Catalogue, Release
 from compat.plan.cell import RECIPES, Recipe, axis_coordinates
 from compat.plan.platform import admits, marker_values
 from compat.plan.requirements import active, named
@@ -39,8 +39,6 @@ from compat.results.runs import is_whole
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed
 from compat.value import StrictValue
-
-_DAY = datetime.date
 
 
 class VersionRelease(StrictValue, frozen=True, kw_only=True):
@@ -58,41 +56,35 @@ class VersionRelease(StrictValue, frozen=True, kw_only=True):
     planned: bool = False
 
 
-def _series(
-    text: str, released: datetime.date, ends: datetime.date, pep: int, planned: bool = False
-) -> VersionRelease:
-    source = f"PEP {pep}{', planned' if planned else ''}"
-    return VersionRelease(
-        version=Version(text), released=released, source=source, ends=ends, planned=planned
-    )
-
-
 # From "Status of Python versions" of the developer's guide (devguide.python.org/versions), as of
-# 2026-09, and the PEP of each series. Where a PEP names only a month, its last day is used.
+# 2026-09: series, release, end, and the PEP. Where a PEP names only a month, its last day is used.
 # `planned` marks what the PEP still calls a plan.
-PYTHONS: tuple[VersionRelease, ...] = (
-    _series("3.6", _DAY(2016, 12, 23), _DAY(2021, 12, 23), 494),
-    _series("3.7", _DAY(2018, 6, 27), _DAY(2023, 6, 27), 537),
-    _series("3.8", _DAY(2019, 10, 14), _DAY(2024, 10, 7), 569),
-    _series("3.9", _DAY(2020, 10, 5), _DAY(2025, 10, 31), 596),
-    _series("3.10", _DAY(2021, 10, 4), _DAY(2026, 10, 31), 619),
-    _series("3.11", _DAY(2022, 10, 24), _DAY(2027, 10, 31), 664),
-    _series("3.12", _DAY(2023, 10, 2), _DAY(2028, 10, 31), 693),
-    _series("3.13", _DAY(2024, 10, 7), _DAY(2029, 10, 31), 719),
-    _series("3.14", _DAY(2025, 10, 7), _DAY(2030, 10, 31), 745),
-    _series("3.15", _DAY(2026, 10, 1), _DAY(2031, 10, 31), 790, planned=True),
-    _series("3.16", _DAY(2027, 10, 6), _DAY(2032, 10, 31), 826, planned=True),
+_PYTHONS = """
+3.6 2016-12-23 2021-12-23 PEP 494
+3.7 2018-06-27 2023-06-27 PEP 537
+3.8 2019-10-14 2024-10-07 PEP 569
+3.9 2020-10-05 2025-10-31 PEP 596
+3.10 2021-10-04 2026-10-31 PEP 619
+3.11 2022-10-24 2027-10-31 PEP 664
+3.12 2023-10-02 2028-10-31 PEP 693
+3.13 2024-10-07 2029-10-31 PEP 719
+3.14 2025-10-07 2030-10-31 PEP 745
+3.15 2026-10-01 2031-10-31 PEP 790, planned
+3.16 2027-10-06 2032-10-31 PEP 826, planned
+"""
+PYTHONS: tuple[VersionRelease, ...] = tuple(
+    VersionRelease(
+        version=Version(version),
+        released=datetime.date.fromisoformat(released),
+        ends=datetime.date.fromisoformat(ends),
+        source=source,
+        planned=source.endswith("planned"),
+    )
+    for version, released, ends, source in (row.split(" ", 3) for row in _PYTHONS.split("\n")[1:-1])
 )
-
-
 DAY = datetime.timedelta(days=1)
 STEPS = {"monthly": 1, "quarterly": 3, "half-yearly": 6, "yearly": 12}
-CADENCES = {
-    "monthly": "month",
-    "quarterly": "quarter",
-    "half-yearly": "half-year",
-    "yearly": "year",
-}
+CADENCES = {cadence: cadence.removesuffix("ly") for cadence in STEPS}
 
 
 class Slot(StrictValue, frozen=True, kw_only=True):
@@ -124,37 +116,20 @@ def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, 
     if isinstance(axis, InterpreterAxis):
         oldest = min(Version(minor_series(release)) for release in axis.releases)
         return tuple(series for series in PYTHONS if series.version >= oldest)
-    dated = (
-        (v, released_on(axis, v, catalogue)) for v in catalogue.of(axis).coordinates(axis.select)
-    )
     source = f"upload time of {axis.package} on the package index"
-    return tuple(
-        VersionRelease(
-            version=version,
-            released=day,
-            source=source,
-            newest_minor=_newest_minor(axis, version, catalogue),
-        )
-        for version, day in dated
-        if day is not None
-    )
-
-
-def _newest_minor(
-    axis: PackageAxis, version: Version, catalogue: Catalogue
-) -> datetime.date | None:
-    if axis.select.keep != "major":
-        return None
-    first: dict[tuple[int, ...], datetime.date] = {}
-    for release in catalogue.members(axis, version):
-        if release.uploaded is not None:
-            first.setdefault(release.version.release[:2], release.uploaded.date())
-    return max(first.values(), default=None)
-
-
-def released_on(axis: PackageAxis, version: Version, catalogue: Catalogue) -> datetime.date | None:
-    first = catalogue.came_out(axis, version)
-    return None if first is None else first.date()
+    found = []
+    for version in catalogue.of(axis).coordinates(axis.select):
+        first = catalogue.came_out(axis, version)
+        minors: dict[tuple[int, ...], datetime.date] = {}
+        for release in catalogue.members(axis, version) if axis.select.keep == "major" else ():
+            if release.uploaded is not None:
+                minors.setdefault(release.version.release[:2], release.uploaded.date())
+        if first is not None:
+            newest, day = max(minors.values(), default=None), first.date()
+            found.append(
+                VersionRelease(version=version, released=day, source=source, newest_minor=newest)
+            )
+    return tuple(found)
 
 
 def slots(came: Sequence[VersionRelease], window: Window, policy: Policy) -> tuple[Slot, ...]:
@@ -199,10 +174,6 @@ def hold_words(hold: Hold, floor: Version, dated: bool = True) -> str:
     return f"a hold at {max(hold.at, floor)}{until}{back}: {hold.because.rstrip('.')}"
 
 
-def known_bad(policy: Policy, axis: str) -> frozenset[Version]:
-    return frozenset(bad.version for bad in policy.known_bad if bad.axis == axis)
-
-
 def _allowed(
     releases: Sequence[VersionRelease], index: int, window: Window
 ) -> datetime.date | None:
@@ -214,11 +185,8 @@ def _allowed(
         return months_later(version_release.released, window.months)
     if window.minors is not None:
         newest = index + window.minors - 1
-        return (
-            max(later.released for later in releases[index : newest + 1])
-            if newest < len(releases)
-            else None
-        )
+        span = releases[index : newest + 1]
+        return max(later.released for later in span) if newest < len(releases) else None
     ends = [before.ends + DAY for before in releases[:index] if before.ends is not None]
     return max([version_release.released, *ends])
 
@@ -266,10 +234,8 @@ class AsOf:
 
     @property
     def called(self) -> str:
-        return (
-            f"{self.matrix.subject_axis.package}"
-            f" {self.newest[1].version if self.newest else '(none)'}"
-        )
+        version = self.newest[1].version if self.newest else "(none)"
+        return f"{self.matrix.subject_axis.package} {version}"
 
     @cached_property
     def existing(self) -> dict[str, tuple[Version, ...]]:
@@ -330,7 +296,7 @@ class AsOf:
         return tuple(h for h in holds if h.axis == axis and h.at < version and self.day <= h.until)
 
     def bad(self, axis: str) -> frozenset[Version]:
-        return known_bad(self.policy, axis)
+        return frozenset(bad.version for bad in self.policy.known_bad if bad.axis == axis)
 
     def asks(self, axis: Axis) -> SpecifierSet | None:
         published = None if self.newest is None else self.newest[1].published
@@ -338,7 +304,12 @@ class AsOf:
             return None
         if isinstance(axis, InterpreterAxis):
             return published.requires_python
-        return self._pin(published, axis)
+        patches = self.matrix.interpreters.patches
+        patch = max(p for p in patches if Version(minor_series(p)) == self.newest_python)
+        markers = marker_values(patch, self.matrix.platform)
+        asked = named(active(published, markers), axis.normalised_name)
+        parts = (str(requirement.specifier) for requirement in asked)
+        return SpecifierSet(",".join(filter(None, parts))) if asked else None
 
     def releases(self, axis: Axis, version: Version) -> tuple[Version, ...]:
         if isinstance(axis, InterpreterAxis):
@@ -346,44 +317,23 @@ class AsOf:
         package = self.catalogue.of(axis)
         return tuple(release.version for release in package.members(version, axis.select))
 
-    def _pin(self, published: Published, axis: PackageAxis) -> SpecifierSet | None:
-        patch = max(
-            patch
-            for patch in self.matrix.interpreters.patches
-            if Version(minor_series(patch)) == self.newest_python
-        )
-        markers = marker_values(patch, self.matrix.platform)
-        asked = named(active(published, markers), axis.normalised_name)
-        return (
-            SpecifierSet(",".join(str(r.specifier) for r in asked if str(r.specifier)))
-            if asked
-            else None
-        )
-
     def _declared(self, axis: Axis) -> Version | None:
-        asked = self.asks(axis)
+        asked, versions = self.asks(axis), self.existing[axis.name]
         if asked is None:
             return None
         if isinstance(axis, InterpreterAxis):
             patches = {Version(minor_series(patch)): patch for patch in axis.patches}
-            admitted = (
-                v for v in self.existing[axis.name] if asked.contains(patches[v], prereleases=True)
-            )
+            admitted = [v for v in versions if asked.contains(patches[v], prereleases=True)]
         else:
-            admitted = (
-                v
-                for v in self.existing[axis.name]
-                if any(asked.filter(self.releases(axis, v), True))
-            )
+            admitted = [v for v in versions if any(asked.filter(self.releases(axis, v), True))]
         return min(admitted, default=None)
 
     def _existing(self, axis: Axis) -> tuple[Version, ...]:
         known = tuple(coordinate.version for coordinate in axis_coordinates(axis, self.catalogue))
         if isinstance(axis, PackageAxis):
             return known
-        planned = {
-            r.version for r in version_releases(axis, self.catalogue) if r.released > self.day
-        }
+        series = version_releases(axis, self.catalogue)
+        planned = {each.version for each in series if each.released > self.day}
         return tuple(version for version in known if version not in planned)
 
 
@@ -395,20 +345,17 @@ def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:
     """Return the catalogue as of the end of that day. A package without any upload times is
     included whole.
     """
-    return Catalogue(packages=tuple(_until(package, day) for package in catalogue.packages))
-
-
-def _until(package: Package, day: datetime.date) -> Package:
-    if package.first_uploaded is None:
-        return package
-    releases = []
-    for release in package.releases:
-        files = tuple(
-            f for f in release.artifacts if f.uploaded is not None and f.uploaded.date() <= day
-        )
-        if files:
-            releases.append(msgspec.structs.replace(release, artifacts=files))
-    return msgspec.structs.replace(package, releases=tuple(releases))
+    packages = []
+    for package in catalogue.packages:
+        releases = []
+        for release in package.releases:
+            known = ((file.uploaded, file) for file in release.artifacts)
+            files = tuple(file for uploaded, file in known if uploaded and uploaded.date() <= day)
+            if files:
+                releases.append(msgspec.structs.replace(release, artifacts=files))
+        cut = msgspec.structs.replace(package, releases=tuple(releases))
+        packages.append(package if package.first_uploaded is None else cut)
+    return Catalogue(packages=tuple(packages))
 
 
 Place = tuple[Version, ...]
@@ -438,9 +385,7 @@ class PromisedPlaces:
         """The versions of each axis with which the newest release is installable as published."""
         reached: dict[str, set[Version]] = {name: set() for name in self.names}
         for place, recipes in self.entries.items():
-            if any(
-                entry.obstacle is None for recipe, entry in recipes.items() if recipe != "relaxed"
-            ):
+            if any(e.obstacle is None for recipe, e in recipes.items() if recipe != "relaxed"):
                 for name, version in zip(self.names, place, strict=True):
                     reached[name].add(version)
         return {name: frozenset(versions) for name, versions in reached.items()}
