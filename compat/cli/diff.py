@@ -14,24 +14,19 @@ from compat.cli.machine import environ, interpreter, level_of, now, sandbox_fold
 from compat.cli.options import (
     CELL_NAMES,
     ISOLATION_LEVEL,
+    JOBS,
+    JUNIT_FILE,
     KEEP_RECORDS,
     MATRIX_NAME,
+    QUICK,
+    SUMMARY_FILE,
     refuse_faulty_suite,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
 from compat.cli.progress import Progress
-from compat.cli.reports import (
-    JUNIT_FILE,
-    SUMMARY_FILE,
-    RanCell,
-    Report,
-    ReportCase,
-    ReportFiles,
-    ReportSuite,
-    run_report,
-)
-from compat.cli.run import JOBS, QUICK, print_lost, print_untried, workers_that_fit
+from compat.cli.reports import RanCell, Report, ReportCase, ReportFiles, ReportSuite, run_report
+from compat.cli.run import print_lost, print_untried, workers_that_fit
 from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
 from compat.cli.verdicts import print_failures
 from compat.errors import UsageError

@@ -56,6 +56,10 @@ ISOLATION_LEVEL = option("L3, L2, L1 or L0 (default: highest available).")
 KEEP_RECORDS = option("Store the checkout's locks and records by commit.")
 POLICY_DAY = option("Evaluate as of this day, such as 2027-04-01.", "--today", metavar="DATE")
 OTHER_PLATFORM = option("Declared platform, such as macos-arm64, or all.", metavar="PLATFORM")
+QUICK = option("Run only the matrix's smoke cells.")
+JOBS = option("Number of cells at once, limited by memory and disk.", "-j", min=0, default=1)
+JUNIT_FILE = option("Write the results as JUnit XML.", metavar="FILE")
+SUMMARY_FILE = option("Append a Markdown summary, for $GITHUB_STEP_SUMMARY.", metavar="FILE")
 AT = option("Fix the version of another axis; repeatable.", metavar="AXIS=VERSION")
 
 

@@ -11,8 +11,8 @@ from typing import Literal
 from xml.etree import ElementTree
 
 from compat import files
-from compat.cli.arguments import Exit, given, option
-from compat.cli.options import MATRIX_NAME, workspace_of
+from compat.cli.arguments import Exit, given
+from compat.cli.options import MATRIX_NAME, SUMMARY_FILE, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.verdicts import RunWords, verdict_words
 from compat.errors import one_line
@@ -257,8 +257,6 @@ def _cases(verdict: Answer, record: Record) -> Iterator[ReportCase]:
         yield ReportCase(name="suite")
 
 
-JUNIT_FILE = option("Write the results as JUnit XML.", metavar="FILE")
-SUMMARY_FILE = option("Append a Markdown summary, for $GITHUB_STEP_SUMMARY.", metavar="FILE")
 # A job's summary may have 1 MiB; more rows than these nobody reads.
 _MOST_ROWS = 100
 

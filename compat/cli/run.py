@@ -1,7 +1,7 @@
 """`compat run`."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,22 +13,19 @@ from compat.cli.machine import disk_mb, interpreter, level_of
 from compat.cli.options import (
     CELL_NAMES,
     ISOLATION_LEVEL,
+    JOBS,
+    JUNIT_FILE,
     KEEP_RECORDS,
     MATRIX_NAME,
+    QUICK,
+    SUMMARY_FILE,
     refuse_faulty_suite,
     workspace_of,
 )
 from compat.cli.output import about, envelope, note, prose, say, tell_disproofs
 from compat.cli.progress import Progress, RunHistory
 from compat.cli.record import Shards
-from compat.cli.reports import (
-    JUNIT_FILE,
-    SUMMARY_FILE,
-    ReportFiles,
-    learnt,
-    next_step,
-    released_report,
-)
+from compat.cli.reports import ReportFiles, learnt, next_step, released_report
 from compat.cli.this_machine import Interruption, ThisMachine
 from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
 from compat.declare.suite_table import Suite, Tier
@@ -101,10 +98,6 @@ def print_lost(result: BatchResult) -> None:
 def print_untried(result: BatchResult) -> None:
     for why, cells in Counter(result.untried.values()).items():
         note(f"{count(cells, 'cell has', 'cells have')} no answer: {why}")
-
-
-QUICK = option("Run only the matrix's smoke cells.")
-JOBS = option("Number of cells at once, limited by memory and disk.", "-j", min=0, default=1)
 
 
 def run_command(
@@ -288,8 +281,7 @@ def _run(
         print_verdicts(workspace, cells)
         # What fails in a cell that works fails in every combination of its release: its score says
         # so.
-        failing = {c: o for c, o in result.outcomes.items() if workspace.verdict(c).kind != "works"}
-        print_failures(failing)
+        print_failures(_not_working(workspace, result.outcomes))
         spent = [record.step_seconds for record in result.records]
         fields = ("install", "import_", "suite", "overhead")
         parts = [sum(getattr(step, field) or 0 for step in spent) for field in fields]
@@ -307,11 +299,19 @@ def _run(
     reports.write(released_report(workspace, cells, result.records))
     if interruption.signal:
         return 128 + interruption.signal
+    return _exit_code(workspace, result)
+
+
+def _not_working(workspace: Workspace, outcomes: Mapping[str, str]) -> dict[str, str]:
+    return {c: o for c, o in outcomes.items() if workspace.verdict(c).kind != "works"}
+
+
+def _exit_code(workspace: Workspace, result: BatchResult) -> int:
     if result.suite_faults or result.is_incomplete:
         return 2 if result.suite_faults else 3
     # What fails in every combination of a release is no failure of the cell that was run.
-    unlike = (cell for cell, outcome in result.outcomes.items() if outcome != "pass")
-    return int(any(workspace.verdict(cell).kind != "works" for cell in unlike))
+    failing = {cell: text for cell, text in result.outcomes.items() if text != "pass"}
+    return int(bool(_not_working(workspace, failing)))
 
 
 def _print_dry_run(workspace: Workspace, chosen: Sequence[CellToRun], options: RunOptions) -> None:
