@@ -141,7 +141,12 @@ def own_suite(
     lines, texts, where = [toml_line("tests", tests), toml_line("module", module)], [], ""
     for key, what in (("groups", "dependency group"), ("extras", "extra"), ("listed", "file")):
         table: Mapping[str, object] = getattr(project, key)
-        asked = {name: list(_requirements(project, key, name)) for name in _usual_first(table)}
+        # Names that are usual for tests first, then those that mention tests.
+        by_name = {str(canonicalize_name(name)): name for name in table}
+        usual = [by_name[name] for name in _GROUPS if name in by_name]
+        others = [name for name in table if re.search(r"test|dev|tox\.ini", name, re.IGNORECASE)]
+        every = dict.fromkeys((*usual, *others, *table))
+        asked = {name: list(_requirements(project, key, name)) for name in every}
         names = [
             name
             for name, own in asked.items()
@@ -168,14 +173,6 @@ def own_suite(
         is_own=True,
         arguments=tuple(arguments),
     )
-
-
-def _usual_first(table: Mapping[str, object]) -> list[str]:
-    """Names that are usual for tests first, then those that mention tests."""
-    by_name = {str(canonicalize_name(name)): name for name in table}
-    usual = [by_name[name] for name in _GROUPS if name in by_name]
-    others = [name for name in table if re.search(r"test|dev|tox\.ini", name, re.IGNORECASE)]
-    return list(dict.fromkeys((*usual, *others, *table)))
 
 
 def bringing(module: str, project: Project) -> str:

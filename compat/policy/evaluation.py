@@ -750,10 +750,6 @@ class Evaluation:
     def _hopeless(self) -> frozenset[Recipe]:
         # Recipes not worth a run: those that fail to resolve elsewhere for this release; today
         # `dated` too, because it tests the past.
-        refused = {e.cell.recipe for e in self.as_of.cells if _is_refused(e)} - {"relaxed"}
+        known = ((entry.cell.recipe, entry.outcome) for entry in self.as_of.cells)
+        refused = {r for r, o in known if isinstance(o, Failed) and o.stage == "lock"} - {"relaxed"}
         return frozenset(refused if self.as_of.looks_back else {*refused, "dated"})
-
-
-def _is_refused(entry: Answer) -> bool:
-    outcome = entry.outcome
-    return isinstance(outcome, Failed) and outcome.stage == "lock"

@@ -385,15 +385,10 @@ class _Mover:
         ]
 
     def _raise(self, step: FloorStep) -> Proposal:
-        to, allowed = step.version, step.slot.on
-        against: list[Objection] = []
+        to, against = step.version, list[Objection]()
         if step.held is not None:
             under = self.steps.under_the_hold
-            now = (
-                "nothing above the floor"
-                if under is None
-                else package_and_version(self.axis, under)
-            )
+            now = package_and_version(self.axis, under) if under else "nothing above the floor"
             words = hold_words(step.held, self.at)
             against.append(_says("hold", f"{words}; now calendar and hold allow {now}"))
         elif step.on > self.as_of.day:
@@ -402,9 +397,7 @@ class _Mover:
         proof = self.evaluation.raised(self.axis.name, to)
         if not against:
             against += self._too_young(to, self._lowest_run(to, (proof,)))
-        return self._made(
-            _Draft(kind="raise", to=to, proofs=(proof,), against=tuple(against), allowed=allowed)
-        )
+        return self._made("raise", to, (proof,), against, allowed=step.slot.on)
 
     def _lowest_run(self, to: Version, proofs: Sequence[FloorEvidence]) -> Version | None:
         # The lowest release of a series that its supporting cells installed, if not its first; None
@@ -450,30 +443,17 @@ class _Mover:
         above = [v for v in self.as_of.existing[self.axis.name] if v > self.at and v not in bad]
         if floor_evidence.state != "red" or not above:
             return None
-        to = self._next(above)
-        against: list[Objection] = []
+        to, against = self._next(above), list[Objection]()
         if self.hold is not None and to > self.hold.at:
             none = f"the runs support no version above the floor up to {self.hold.at}"
             against.append(_says("hold", f"{hold_words(self.hold, self.at)}; {none}"))
         wanted = self.as_of.policy.witnesses
         if floor_evidence.red_days < wanted:
-            against.append(
-                _says(
-                    "witnesses",
-                    f"a representative cell of the floor was broken on {floor_evidence.red_days} of"
-                    f" {wanted} days",
-                    *(cell_evidence.cell for cell_evidence in floor_evidence.evidence),
-                )
-            )
-        return self._made(
-            _Draft(
-                kind="early",
-                to=to,
-                proofs=(self.proof(to),),
-                against=tuple(against),
-                broken=floor_evidence,
-            )
-        )
+            days = f"{floor_evidence.red_days} of {wanted} days"
+            because = f"a representative cell of the floor was broken on {days}"
+            cells = (evidence.cell for evidence in floor_evidence.evidence)
+            against.append(_says("witnesses", because, *cells))
+        return self._made("early", to, (self.proof(to),), against, broken=floor_evidence)
 
     def _next(self, above: Sequence[Version]) -> Version:
         held = [v for v in above if self.hold is None or v <= self.hold.at]
@@ -492,15 +472,7 @@ class _Mover:
             because = f"one lowering at a time: it is asked again once {self.lowered.id} is made"
             against.append(_says("one-at-a-time", because))
         proofs = tuple(self.proof(version) for version in between)
-        return self._made(_Draft(kind="lower", to=to, proofs=proofs, against=tuple(against)))
-
-    def _pull(self) -> Version | None:
-        # The version to which the calendar would raise a lowered floor: the newest green version
-        # that it allows.
-        return max(
-            (v for v in self.steps.reachable() if v <= self.steps.limit and self.proof(v).is_green),
-            default=None,
-        )
+        return self._made("lower", to, proofs, against)
 
     def _lowest(self) -> Version | None:
         # How far down to propose: proven versions first, then green ones, then the next version, if
@@ -508,11 +480,10 @@ class _Mover:
         below = [v for v in reversed(self.as_of.existing[self.axis.name]) if v < self.at]
         if not below or self.at not in self.as_of.existing[self.axis.name]:
             return None
-        back = self._pull()
-        bad = {
-            *self.as_of.bad(self.axis.name),
-            *(v for v in below if back is not None and v < back),
-        }
+        # The newest green version that the calendar allows: it would raise a lower floor to it.
+        allowed = (v for v in self.steps.reachable() if v <= self.steps.limit)
+        back = max((v for v in allowed if self.proof(v).is_green), default=below[-1])
+        bad = {*self.as_of.bad(self.axis.name), *(v for v in below if v < back)}
         for wanted in (("proven",), ("proven", "green")):
             chain = self._chain(below, wanted)
             versions = [v for v in chain if v not in bad]
@@ -533,79 +504,61 @@ class _Mover:
             chain.append(version)
         return chain
 
-    def _made(self, draft: "_Draft") -> Proposal:
-        evidence, objections, needs = merged(draft.proofs)
-        ran = self._lowest_run(draft.to, draft.proofs)
-        lowers = draft.kind == "lower"
-        absent = "" if lowers else self.evaluation.places.absence(self.axis.name, self.at)
+    def _made(
+        self,
+        kind: FloorKind,
+        to: Version,
+        proofs: tuple[FloorEvidence, ...],
+        against: Sequence[Objection],
+        *,
+        allowed: datetime.date | None = None,
+        broken: FloorEvidence | None = None,
+    ) -> Proposal:
+        evidence, objections, needs = merged(proofs)
+        objections, release = (*against, *objections), self.as_of.called
+        ran, at, what = self._lowest_run(to, proofs), self.at, package_and_version(self.axis, to)
+        lifted = None if kind == "lower" else self.as_of.lifted(self.axis.name, to)
+        earliest = max((day for day in (allowed, lifted) if day is not None), default=None)
+        absent = "" if kind == "lower" else self.evaluation.places.absence(self.axis.name, at)
         lapsed = [f"no passing cell supports the current floor: {absent}"] if absent else []
-        left = () if draft.broken is None else draft.broken.evidence
+        left = () if broken is None else broken.evidence
         leaving = (msgspec.structs.replace(cell, supports=is_red(cell)) for cell in left)
+        match kind:
+            case "raise":
+                who = "the calendar allows" if earliest == allowed else "calendar and hold allow"
+                verb, ground = "rise", f"{who} {what} from {earliest} on, and the floor is {at}"
+            case "lower":
+                ground = f"it is declared from {at} on, and {release} may work from {what} on"
+                verb = "go down"
+            case "early":
+                floor = package_and_version(self.axis, at)
+                ground = f"every representative cell of {release} at the floor, {floor}, is broken"
+                verb = "rise ahead of the calendar"
+        conclusion = f"So the floor can {verb} from {at} to {to}: every representative cell"
+        conclusion += " supports it." + (f" The lowest of {to} that ran is {ran}." if ran else "")
+        conclusion = f"Blocked: {at} -> {to}." if objections else conclusion
         return Proposal(
             matrix=self.as_of.matrix.name,
             axis=self.axis.name,
             package=package_words(self.axis),
-            kind=draft.kind,
-            release=self.as_of.called,
-            current=self.at,
-            proposed=draft.to,
+            kind=kind,
+            release=release,
+            current=at,
+            proposed=to,
             lowest_run=ran,
-            earliest=self._earliest(draft),
-            grounds=(self._ground(draft), *lapsed, *self._failing(draft.to)),
-            objections=(*draft.against, *objections),
-            arithmetic=(
-                *floor_arithmetic(self.steps),
-                self._conclusion(draft, ran, not (draft.against or objections)),
-            ),
+            earliest=earliest,
+            grounds=(ground, *lapsed, *self._failing(to)),
+            objections=objections,
+            arithmetic=(*floor_arithmetic(self.steps), conclusion),
             evidence=(*leaving, *evidence),
-            lost=() if lowers else lost(self.evaluation, self.axis, self.at, draft.to),
-            gained=gained(self.evaluation, self.axis, self.at, draft.to) if lowers else (),
+            lost=() if kind == "lower" else lost(self.evaluation, self.axis, at, to),
+            gained=gained(self.evaluation, self.axis, at, to) if kind == "lower" else (),
             needs=needs,
         )
-
-    def _earliest(self, draft: "_Draft") -> datetime.date | None:
-        lifted = None if draft.kind == "lower" else self.as_of.lifted(self.axis.name, draft.to)
-        return max((day for day in (draft.allowed, lifted) if day is not None), default=None)
-
-    def _ground(self, draft: "_Draft") -> str:
-        release, to, version = self.as_of.called, package_and_version(self.axis, draft.to), self.at
-        match draft.kind:
-            case "raise":
-                on = self._earliest(draft)
-                what = "the calendar allows" if on == draft.allowed else "calendar and hold allow"
-                return f"{what} {to} from {on} on, and the floor is {version}"
-            case "lower":
-                return f"it is declared from {version} on, and {release} may work from {to} on"
-            case "early":
-                floor = package_and_version(self.axis, version)
-                return f"every representative cell of {release} at the floor, {floor}, is broken"
 
     def _failing(self, to: Version) -> Iterator[str]:
         for cell, before, names in self.evaluation.failing(self.axis.name, self.at, to):
             yield f"in {cell} these fail, which work in {before}: {', '.join(names)}"
-
-    def _conclusion(self, draft: "_Draft", ran: Version | None, is_open: bool) -> str:
-        verb = {"raise": "rise", "lower": "go down", "early": "rise ahead of the calendar"}[
-            draft.kind
-        ]
-        if is_open:
-            words = "" if ran is None else f" The lowest of {draft.to} that ran is {ran}."
-            return (
-                f"So the floor can {verb} from {self.at} to {draft.to}: every representative cell"
-                f" supports it.{words}"
-            )
-        return f"Blocked: {self.at} -> {draft.to}."
-
-
-class _Draft(StrictValue, frozen=True, kw_only=True):
-    """A move before it is worded: its evidence, other objections, the broken floor it leaves."""
-
-    kind: FloorKind
-    to: Version
-    proofs: tuple[FloorEvidence, ...]
-    against: tuple[Objection, ...]
-    allowed: datetime.date | None = None
-    broken: FloorEvidence | None = None
 
 
 def _says(against: Against, because: str, *cells: str) -> Objection:

@@ -101,6 +101,7 @@ def moved(
     ranges = [None if pin else r for r, pin in zip(ranges, pinned, strict=True)]
     every = [parsed[1] for parsed in ranges if isinstance(parsed, tuple)]
     known = [bound for text in every if (bound := _bound(_clauses(text)))]
+    wanted = (move.floor, False)
     texts: list[str] = []
     left: list[Skipped] = []
     for (name, text), parsed, pin in zip(places, ranges, pinned, strict=True):
@@ -114,7 +115,11 @@ def moved(
             bound = _bound(_clauses(specifiers))
             if known and bound is None:
                 left.append(Skipped(place=name, text=text, because=_SEVERAL))
-            elif _is_concerned(bound, known, move.floor):
+            elif (
+                bound is None
+                or not known
+                or (bound < wanted if wanted > min(known) else bound == min(known))
+            ):
                 changed = with_floor(specifiers, move.floor)
                 if because := _objection(changed, move.floor):
                     return Unsatisfiable(place=name, before=text, because=because)
@@ -196,13 +201,6 @@ def _pinned(parsed: tuple[str, str, str], move: Move) -> str | None:
     elif Version(version) >= move.floor:
         return None
     return head + text + tail
-
-
-def _is_concerned(bound: Bound | None, known: list[Bound], floor: Version) -> bool:
-    if bound is None or not known:
-        return True
-    wanted, lowest = (floor, False), min(known)
-    return bound < wanted if wanted > lowest else bound == lowest
 
 
 def _range(place: str, text: str, move: Move) -> tuple[str, str, str] | Skipped | None:
