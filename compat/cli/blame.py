@@ -115,7 +115,7 @@ def _changed(package: BlamedPackage, change: ApiChange) -> str:
     if change.kind == "removed":
         return f"`{change.name}` was removed; {works} has it in {change.file}"
     if change.kind == "added":
-        # With releases between that say nothing, any of them may have brought it.
+        # It may have come with any of the untested releases between them.
         if package.untested:
             return f"`{change.name}` was added after {fails}; {works} has it in {change.file}"
         return f"`{change.name}` was added in {works}, in {change.file}; {fails} does not have it"

@@ -177,7 +177,7 @@ class _Session:
 
     def __init__(self, workspace: Workspace, search: MachineSearch) -> None:
         self._workspace, self._search = workspace, search
-        # What a run came to beside all others is read again after each, by one thread at a time.
+        # Each result is judged beside all others again, by one thread at a time.
         self._looked_at, self._look = workspace_of(workspace.name), threading.Lock()
         # What names them is read once: the threads share it.
         self._matrix, self._context = workspace.matrix, workspace.context
@@ -189,7 +189,7 @@ class _Session:
         )
         self._locker = locker_of(workspace, "uv")
         self._prober = pipeline.prober(workspace, self._learner, probing_locker(workspace))
-        # What a session asked about has taught what it can.
+        # Cells that a session has probed teach nothing new.
         asked = learnt.kept_probes(workspace.folder)
         cells = (cell for cell in explore.refused_once(workspace.snapshot) if cell.id not in asked)
         self.lessons = [cell for cell in cells if not self._learner.answer(cell)]

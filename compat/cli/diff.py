@@ -44,7 +44,7 @@ from compat.run.outcome import Failed, parse_outcome
 from compat.site.wording import cause_sentence, count, listed
 from compat.workspace import Workspace
 
-# What a user asks of a checkout: its source, the isolation level, whether its records are kept.
+# The source of a checkout, the isolation level, and whether its records are stored.
 AskedCheckout = tuple[str, Isolation, bool]
 
 
@@ -167,7 +167,7 @@ COUNTED: dict[Difference, str] = {
 }
 _MOST_MOVED = 5  # packages that a line names
 MOST_CELLS = 10  # that a row names
-_MOST_NAMED = 3  # capabilities with one fate that a line names
+_MOST_NAMED = 3  # capabilities with the same result that a line names
 _PLURALS = {"works": "work", "was": "were", "has": "have", "fails:": "fail:"}
 # A capability and what became of it, which together are a sentence.
 _Reason = tuple[str, str]

@@ -45,7 +45,7 @@ def print_grid(out: Console, known: Snapshot, shown: Iterable[Answer]) -> None:
         signs[place] = style_of(best, beside(known, best)), best.stale
     for title, rows, columns, board in _boards(known.matrix, signs):
         # A column is as wide as a space, its label or the widest sign, and the sign of a stale
-        # result; what does not fit stands in a further block.
+        # result; what does not fit goes into another block.
         wide = {column: 1 + max(len(column), 2) + 1 for column in columns}
         first = max(map(len, rows))
         blocks: list[list[str]] = [[]]

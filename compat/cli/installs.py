@@ -302,7 +302,7 @@ def platform_lines(
     for install in installs:
         is_python = pythons is None or Version(install.python) in pythons
         if is_python and Version(install.release) in releases:
-            # The line of an install with its Python left open, so that those alike are told once.
+            # The line of an install without its Python, so that equal ones are printed once.
             line = install_line(install)
             for tail in (f", not {install.python}", f" for Python {install.python}"):
                 line = line.replace(tail, "", 1)

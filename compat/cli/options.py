@@ -113,7 +113,7 @@ def workspace_of(
     called: dict[str, set[str]] = {}
     for each in known:
         spellings = {each}
-        with contextlib.suppress(DeclarationError):  # told where it is asked about
+        with contextlib.suppress(DeclarationError):  # reported when it is named
             matrix = made(each).matrix
             spellings |= {matrix.title, matrix.subject, matrix.subject_axis.package}
         for spelling in spellings:

@@ -116,7 +116,7 @@ class Progress:
         if self._live is not None:
             self._live.stop()
 
-    # What the workers tell.
+    # Called by the workers.
 
     def locking(self, cell: str) -> None:
         with self._lock:

@@ -56,7 +56,7 @@ from compat.workspace import Workspace
 
 _MOST_FILES = 20_000
 _MOST_BYTES = 4_000_000  # a lock of 130 pins has 0.3 MB
-# Of another machine so many refusals are asked about again, at about a second each.
+# So many resolution failures of another machine are checked, at about a second each.
 _MOST_AGAIN = 300
 # Answers of another machine that are older are not of its run. The same as for records.
 _MOST_DAYS = 7

@@ -37,7 +37,7 @@ from compat.site.install_words import floor_words, lane_blame, no_prerelease_wor
 from compat.value import Value
 from compat.workspace import Workspace
 
-# Up to so many places have a sentence each; more are counted.
+# Up to so many combinations have a sentence each; more are counted.
 _FEW = 3
 
 
@@ -53,7 +53,7 @@ class _Answers:
             outcome, entry = parse_outcome(text), known.get(cell)
             if entry is None or entry.cell.is_in_lane:
                 continue
-            # A doubtful outcome that no second run came to is no answer.
+            # A doubtful outcome counts once a second run confirms it.
             is_doubted = isinstance(outcome, Failed) and is_doubtful(outcome)
             counted = None if entry.outcome is None else brief(entry.outcome)
             if is_spurious(outcome) or is_suite_fault(outcome):

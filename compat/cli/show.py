@@ -125,7 +125,7 @@ def _print_results(workspace: Workspace, cell: str) -> None:
         say("  helpers of the suite (not evidence about the library):")
     say(*map(_answer, verdict.helpers), indent=4)
     records = workspace.records(cell)
-    # Only of a failed test it takes the other cells of the release to say what a run came to.
+    # Only the words for a failed test depend on the other cells of the release.
     has_failed = any(isinstance(r.outcome, Failed) and r.outcome.stage == "test" for r in records)
     run_words = verdicts.RunWords(workspace, [cell] if has_failed else [])
     for record in records:

@@ -105,7 +105,7 @@ class FleetMachine(ThisMachine):
 # The series that a worker looks for: CPython 3.6 is the oldest that cells were made with, and the
 # newest is some years ahead of 2026.
 _SERIES = range(6, 20)
-# A scheduler that is started anew is back within minutes; a worker that nobody calls ends then.
+# A scheduler restarts within minutes; a worker without one ends after this time.
 PATIENCE_SECONDS = 600.0
 
 TLS = option("Folder of ca.pem, cert.pem and key.pem; encrypts.", metavar="FOLDER")
@@ -144,7 +144,7 @@ def worker_command(
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, stop)
         codes = [process.wait() for process in processes]
-        # One that was killed by a signal has done no wrong itself, but is not there any more.
+        # A process killed by a signal is lost, whatever it had done.
         raise Exit(max(3 if code < 0 else code for code in codes))
     index = index_settings()
     level, resources = machine.level_of(isolation), offered(share)

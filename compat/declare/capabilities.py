@@ -18,7 +18,7 @@ from compat.value import StrictValue
 SETTINGS = "pytest.ini"
 # What pytest collects by itself: https://docs.pytest.org/en/stable/explanation/goodpractices.html
 TEST_FILES = ("test_*.py", "*_test.py")
-# What stands in a cell for the __init__.py of a package above the tests: the installed one counts.
+# Replaces in a cell the __init__.py of a package above the tests: the installed one counts.
 MARK = b"# compat: the installed package stands here, and the tests below are a part of it.\n"
 # Between these marks a document of the suite holds the table that is made from records.
 BEGIN, END = "<!-- capabilities -->", "<!-- /capabilities -->"
@@ -305,7 +305,7 @@ def _is_plain(node: _Function | ast.ClassDef, prefix: str) -> bool:
 
 
 def _is_plain_class(node: ast.ClassDef) -> bool:
-    # pytest passes over a class with a constructor, its own or one that it inherits.
+    # pytest skips a class with a constructor, its own or inherited.
     functions = (inner.name for inner in node.body if isinstance(inner, _Function))
     return _is_plain(node, "Test") and not node.bases and "__init__" not in functions
 

@@ -276,14 +276,14 @@ def _platforms(matrix: Matrix) -> Iterator[Finding]:
     for i, name in enumerate(names):
         path = ("prereleases", "axes", i)
         if name == matrix.subject:
-            message = f"{shown(name)} is the subject, and a lane is for what it needs"
+            message = f"{shown(name)} is the subject, and a variant is for its dependencies"
             hint = "`select.prereleases = true` of its axis makes coordinates of its pre-releases"
             yield Finding("meaningless", path, message, hint)
         elif name not in dependencies:
             yield unknown_axis(path, name, dependencies, "package axis of a dependency")
     if matrix.platforms and matrix.platform.endswith(("-free-threaded", "-pypy")):
-        message = "other platforms are asked about for CPython's usual builds alone"
-        yield Finding("meaningless", ("platforms",), message, "ask in a matrix of these")
+        message = "other platforms are resolved only for CPython's usual builds"
+        yield Finding("meaningless", ("platforms",), message, "declare them in a matrix of these")
         return
     yield from repeated((("platforms", i), name) for i, name in enumerate(matrix.platforms))
     own = own_name(matrix.platform)

@@ -1,4 +1,4 @@
-"""The platforms that a matrix can ask about beside its own."""
+"""The platforms that a matrix can declare beside its own."""
 
 from typing import Annotated, Literal, get_args
 
@@ -18,7 +18,7 @@ PlatformName = Literal[
 ]
 PLATFORM_NAMES: tuple[PlatformName, ...] = get_args(PlatformName)
 PlatformNames = Annotated[tuple[PlatformName, ...], msgspec.Meta(max_length=len(PLATFORM_NAMES))]
-# The oldest macOS that is asked about: that of GitHub's oldest runner for arm64 (2026-11-23).
+# The oldest supported macOS: that of GitHub's oldest runner for arm64 (2026-11-23).
 MACOS = (14, 0)
 
 

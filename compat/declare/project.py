@@ -265,7 +265,7 @@ def settings_in(name: str, text: str) -> ProjectSettings | None:
     if name == "pyproject.toml":
         return _of_pyproject(text)
     parser = configparser.RawConfigParser(allow_no_value=True, strict=False)
-    # Keys of pytest are told apart by case.
+    # Keys of pytest are case-sensitive.
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     try:
         parser.read_string(text)

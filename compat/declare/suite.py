@@ -21,8 +21,8 @@ from compat.errors import Fault
 from compat.value import Value
 
 
-# Modules of which it is known which distributions bring them, as indexes spell those (PEP 503). Of
-# any other module nothing is said: its distribution may have any name.
+# Modules with a known distribution, normalised (PEP 503). The distribution of any other module may
+# have any name.
 def _brought(modules: str) -> dict[str, tuple[str, ...]]:
     pairs = (word.partition("=") for word in modules.split())
     return {name: tuple((brought or name).split(",")) for name, _, brought in pairs}

@@ -21,7 +21,7 @@ CapabilityPattern = Annotated[
 ]
 
 
-# What compat itself tells pytest, or what would keep tests from running that a run is about.
+# What compat itself passes to pytest, or what would keep the tests of a run from running.
 _REFUSED = (
     (r"-c$|--config-file|--rootdir|--confcutdir|--basetemp", "compat says where the suite is"),
     (r"--co$|--collect-only|--fixtures|--version|--help|-h$", "with it no test runs"),

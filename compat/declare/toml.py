@@ -21,8 +21,7 @@ _BYTE_ORDER_MARKS = (
     (b"\xff\xfe", "UTF-16 or UTF-32"),
     (b"\xfe\xff", "UTF-16 or UTF-32"),
 )
-# A text up to its closing quote, or to the end of its line: no more is needed to tell keys from
-# texts.
+# A string up to its closing quote or the end of its line: enough to distinguish keys from strings.
 _QUOTED = re.compile(r""""(?:[^"\\\n]+|\\.)*(?:"|\\?$)|'[^'\n]*(?:'|$)""", re.MULTILINE)
 # tomllib takes quadratic time and memory in the parts of a dotted key (CPython 3.11).
 _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{DEEPEST + 1}}}")

@@ -74,7 +74,7 @@ def waiting(
     ]
     count = f"{' and '.join(counts)} {'wait' if len(proposals) > 1 else 'waits'}"
     what = "proposals" if added else "moves of minimum versions"
-    opening = f"These {what} are not open; each says what speaks against it.\n"
+    opening = f"These {what} are not open; each lists its blockers.\n"
     last = {proposal.axis: proposal for proposal in proposals}
     sections = [section(p, cell_url, p is last[p.axis]) for p in proposals]
     return Text(title=plain(f"{title}: {count}"), body="\n".join([opening, *sections]))
@@ -95,9 +95,7 @@ def section(
     parts = [
         f"### {inline(what)}\n",
         f"For {inline(proposal.release)}{when}: {inline(grounds, limit=600)}.\n",
-        *_bullets(
-            "What speaks against it", (objection.because for objection in proposal.objections)
-        ),
+        *_bullets("Blockers", (objection.because for objection in proposal.objections)),
         *_bullets(
             "Who is affected",
             map(affected_words, (*proposal.lost, *proposal.gained)),
@@ -399,7 +397,7 @@ def _pull_step(github: GitHub, branches: Branches, wanted: Wanted | None) -> _St
     if words := ", ".join(word for change, word in changes if change is not None):
         says = f"updated: {words}"
         return _Step(does="update", says=says, thread=pull, title=title, body=new, plant=plant)
-    return _Step(does="nothing", says="it says what there is to say", thread=pull)
+    return _Step(does="nothing", says="it is up to date", thread=pull)
 
 
 def _issue_step(labelled: Sequence[Thread], thread: IssueKey, wanted: Wanted | None) -> _Step:
@@ -426,7 +424,7 @@ def _issue_step(labelled: Sequence[Thread], thread: IssueKey, wanted: Wanted | N
     issue = (standing or ours)[0]
     title, new = _new_words(wanted, issue, thread.key)
     if issue.is_open and title is None and new is None:
-        return _Step(does="nothing", says="it says what there is to say", thread=issue)
+        return _Step(does="nothing", says="it is up to date", thread=issue)
     says = "updated" if issue.is_open else "opened again"
     return _Step(does="update", says=says, thread=issue, title=title, body=new)
 

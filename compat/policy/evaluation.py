@@ -108,7 +108,7 @@ def rule_of(window: Window) -> str:
         return f"the {'oldest that has not' if window.dropped else 'newest that has'} {so_old}"
     if window.minors is not None:
         return f"the oldest of the {window.minors} newest" if window.minors > 1 else "the newest"
-    return "the oldest that upstream still looks after"
+    return "the oldest that upstream still supports"
 
 
 def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, ...]:
@@ -417,7 +417,7 @@ class PromisedPlaces:
         if version not in self.as_of.existing[axis]:
             if version in self.as_of.asked[axis]:
                 return f"{self._words(axis, version)} was not out on {self.as_of.day}"
-            return f"no cell has {self._words(axis, version)}: the matrix does not ask about it"
+            return f"no cell has {self._words(axis, version)}: the matrix does not have it"
         if self.corners(axis, version):
             return ""
         return self.ruled_out(axis, version, as_published=False)

@@ -15,7 +15,7 @@ from compat.errors import DeclarationError
 from compat.rewrite import ranges
 from compat.value import Value
 
-_SEVERAL_LINES = "it goes over several lines; change it by hand"
+_SEVERAL_LINES = "it spans several lines; change it by hand"
 _PYTHON = re.compile(
     r"~?(?P<pypy>pypy-?)?(?P<version>\d+\.\d+)(?:\.(?:\d+|x|\*))?(?:t|-dev|-0|-v[\w.]+)?"
 )
@@ -157,7 +157,7 @@ def _list_pieces(lines: Sequence[_Line], place: str, package: str) -> Iterator[_
     # semicolons.
     number, start, first = lines[0]
     if first.startswith("file:"):
-        yield _stripped(lines[0], place, "it is read from another file; move that one")
+        yield _stripped(lines[0], place, "it is read from another file; change that one")
         return
     if len(lines) == 1:
         parts = re.finditer(r"[^;]+", first)
@@ -450,7 +450,7 @@ def _mapped(match: re.Match[str], move: ranges.Move) -> Iterator[ranges.TextChan
 _PYTHON_KEY = re.compile(r"(?i)(?:python|py)(?:[-_]?versions?)?")
 # An entry of a matrix has more than its Python, such as a tox environment.
 _ENTRIES = ("exclude", "include")
-_IN_ENTRY = "it stands in an entry of `exclude` or `include`; change the entry by hand"
+_IN_ENTRY = "it is in an entry of `exclude` or `include`; change the entry by hand"
 _LAST_PYPY = "the list's only PyPy was removed with it; add a newer one if PyPy is supported"
 
 

@@ -1,4 +1,4 @@
-"""`compat site mcp`: thirty questions of a client over stdio, from the files of a published site."""
+"""`compat site mcp`: thirty questions of a client over stdio, from a published site."""
 
 import asyncio
 import datetime
