@@ -1,4 +1,4 @@
-"""`compat advise`."""
+"""The command that recommends a tested combination: `compat advise`."""
 
 from typing import Any
 

@@ -39,8 +39,8 @@ def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
         together = " break it only together" if cause.is_minimal else " broke it together"
         culprit = f"{listed(names)}{together if names[1:] else ' broke it'}"
         if len(names) > MOST_NAMED:
-            some = listed(names[:MOST_NAMED])
-            culprit = f"{len(names)} packages broke it together, including {some}"
+            named = listed(names[:MOST_NAMED])
+            culprit = f"{len(names)} packages broke it together, including {named}"
         yield f"{then}{culprit}: {cause.failure}"
         if cause.message:
             yield f"  it raises {cause.message}"
@@ -89,8 +89,8 @@ def payload(answer: Blame, changes: Changes, runs: int, seconds: float) -> dict[
     for cause in answer.causes:
         packages = [{"api": changes.get(p.package), **asdict(p)} for p in cause.packages]
         causes.append(asdict(cause) | {"failure": str(cause.failure), "packages": packages})
-    kept = ("is_verified", "is_backward", "is_finished", "because")
-    document = {"causes": causes} | {name: getattr(answer, name) for name in kept}
+    fields = ("is_verified", "is_backward", "is_finished", "because")
+    document = {"causes": causes} | {name: getattr(answer, name) for name in fields}
     return document | {"runs": runs, "seconds": round(seconds, 1)}
 
 

@@ -1,4 +1,4 @@
-"""`compat ci health`."""
+"""The command that reports how fresh results are: `compat ci health`."""
 
 from compat.cli.arguments import Exit, given, option
 from compat.cli.machine import now

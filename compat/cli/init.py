@@ -1,4 +1,4 @@
-"""`compat init`."""
+"""The command that writes a first matrix: `compat init`."""
 
 import platform
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""`compat run`."""
+"""The command that runs cells and records the results: `compat run`."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""`compat show`."""
+"""The command that shows what is known of cells: `compat show`."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence

@@ -30,6 +30,8 @@ _KINDS: tuple[tuple[type, str], ...] = (
 
 
 class Finding(NamedTuple):
+    """A fault inside a document that is not named yet."""
+
     code: str
     path: Path
     message: str

@@ -26,7 +26,7 @@ from compat.index.discover import THREADS, discover
 from compat.index.kept import encode_catalogue
 from compat.index.metadata import wheel_to_read
 from compat.index.pypi import PyPISource
-from compat.index.release import Package, Published, Release, ReleaseSource
+from compat.index.release import Catalogue, Package, Published, Release, ReleaseSource
 from compat.plan.cell import Cell
 from compat.plan.plan import Feasible, plan
 from compat.plan.platform import accepted_tags
@@ -338,6 +338,12 @@ def smoke_cells(matrix: Matrix, cells: Iterable[Cell], here: frozenset[Version])
     return tuple(dict.fromkeys(ends))
 
 
+def has_wheels(matrix: Matrix, catalogue: Catalogue, cell: Cell) -> bool:
+    python = cell.on(matrix.interpreters.name).version
+    members = (catalogue.members(axis, cell.on(axis.name).version) for axis in matrix.packages)
+    return all(any(wheel_for(r, python, matrix.platform) for r in releases) for releases in members)
+
+
 # So many versions of a dependency show where it starts and stops to work, and a first matrix still
 # runs within minutes. Chosen on 2026-11-23.
 MOST_SERIES = 4
@@ -370,6 +376,8 @@ def settled_releases(package: Package) -> tuple[Release, ...]:
 
 
 class Target(Value, frozen=True, kw_only=True):
+    """Where cells run: the series of Python, and the platform."""
+
     series: tuple[Version, ...]
     platform: str
 
@@ -560,11 +568,11 @@ select = {{ {select}keep = {_quoted(axis.selector.keep)} }}
 """
         if axis.floor is not None:
             floors.append((axis.name, axis.floor, axis.floor_because))
-    for name, at, because in floors:
+    for name, floor, because in floors:
         text += f"""
 [[floors]]
 axis = {_quoted(name)}
-at = {_quoted(str(at))}
+at = {_quoted(str(floor))}
 because = {_quoted(because)}
 """
     for axis in matrix.axes:
@@ -698,16 +706,7 @@ def draft_of(
     planned = plan(matrix, catalogue)
     needed = tuple(n for n in drafted.relaxed if f"newer-{n}"[:40] not in planned.unneeded)
     cells = [f.cell for f in planned.fates if isinstance(f, Feasible) and f.cell.recipe == "fresh"]
-    with_wheels = [
-        cell
-        for cell in cells
-        for python in (cell.on(matrix.interpreters.name).version,)
-        if all(
-            any(wheel_for(release, python, matrix.platform) for release in releases)
-            for axis in matrix.packages
-            for releases in (catalogue.members(axis, cell.on(axis.name).version),)
-        )
-    ]
+    with_wheels = [cell for cell in cells if has_wheels(matrix, catalogue, cell)]
     quick = smoke_cells(matrix, with_wheels, request.here)
     text, matrix = declared(msgspec.structs.replace(drafted, quick=quick, relaxed=needed))
     texts = {"matrix.toml": text, "policy.toml": POLICY, **suite.texts}

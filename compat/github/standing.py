@@ -33,6 +33,8 @@ _EFFECTS = {"lower": "Users gain:", "extend": "The matrix then asks about:"}
 
 
 class Text(StrictValue, frozen=True, kw_only=True):
+    """A title and a Markdown body without unintended mentions or links."""
+
     title: str
     body: str
 

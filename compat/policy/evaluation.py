@@ -117,7 +117,7 @@ def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, 
         oldest = min(Version(minor_series(release)) for release in axis.releases)
         return tuple(series for series in PYTHONS if series.version >= oldest)
     source = f"upload time of {axis.package} on the package index"
-    found = []
+    releases = list[VersionRelease]()
     for version in catalogue.of(axis).coordinates(axis.select):
         first = catalogue.came_out(axis, version)
         minors: dict[tuple[int, ...], datetime.date] = {}
@@ -126,10 +126,10 @@ def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, 
                 minors.setdefault(release.version.release[:2], release.uploaded.date())
         if first is not None:
             newest, day = max(minors.values(), default=None), first.date()
-            found.append(
+            releases.append(
                 VersionRelease(version=version, released=day, source=source, newest_minor=newest)
             )
-    return tuple(found)
+    return tuple(releases)
 
 
 def slots(came: Sequence[VersionRelease], window: Window, policy: Policy) -> tuple[Slot, ...]:

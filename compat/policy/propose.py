@@ -516,34 +516,37 @@ class _Mover:
     ) -> Proposal:
         evidence, objections, needs = merged(proofs)
         objections, release = (*against, *objections), self.as_of.called
-        ran, at, what = self._lowest_run(to, proofs), self.at, package_and_version(self.axis, to)
+        ran, what = self._lowest_run(to, proofs), package_and_version(self.axis, to)
         lifted = None if kind == "lower" else self.as_of.lifted(self.axis.name, to)
         earliest = max((day for day in (allowed, lifted) if day is not None), default=None)
-        absent = "" if kind == "lower" else self.evaluation.places.absence(self.axis.name, at)
+        absent = "" if kind == "lower" else self.evaluation.places.absence(self.axis.name, self.at)
         lapsed = [f"no passing cell supports the current floor: {absent}"] if absent else []
         left = () if broken is None else broken.evidence
         leaving = (msgspec.structs.replace(cell, supports=is_red(cell)) for cell in left)
         match kind:
             case "raise":
                 who = "the calendar allows" if earliest == allowed else "calendar and hold allow"
-                verb, ground = "rise", f"{who} {what} from {earliest} on, and the floor is {at}"
+                verb, ground = (
+                    "rise",
+                    f"{who} {what} from {earliest} on, and the floor is {self.at}",
+                )
             case "lower":
-                ground = f"it is declared from {at} on, and {release} may work from {what} on"
+                ground = f"it is declared from {self.at} on, and {release} may work from {what} on"
                 verb = "go down"
             case "early":
-                floor = package_and_version(self.axis, at)
+                floor = package_and_version(self.axis, self.at)
                 ground = f"every representative cell of {release} at the floor, {floor}, is broken"
                 verb = "rise ahead of the calendar"
-        conclusion = f"So the floor can {verb} from {at} to {to}: every representative cell"
+        conclusion = f"So the floor can {verb} from {self.at} to {to}: every representative cell"
         conclusion += " supports it." + (f" The lowest of {to} that ran is {ran}." if ran else "")
-        conclusion = f"Blocked: {at} -> {to}." if objections else conclusion
+        conclusion = f"Blocked: {self.at} -> {to}." if objections else conclusion
         return Proposal(
             matrix=self.as_of.matrix.name,
             axis=self.axis.name,
             package=package_words(self.axis),
             kind=kind,
             release=release,
-            current=at,
+            current=self.at,
             proposed=to,
             lowest_run=ran,
             earliest=earliest,
@@ -551,8 +554,8 @@ class _Mover:
             objections=objections,
             arithmetic=(*floor_arithmetic(self.steps), conclusion),
             evidence=(*leaving, *evidence),
-            lost=() if kind == "lower" else lost(self.evaluation, self.axis, at, to),
-            gained=gained(self.evaluation, self.axis, at, to) if kind == "lower" else (),
+            lost=() if kind == "lower" else lost(self.evaluation, self.axis, self.at, to),
+            gained=gained(self.evaluation, self.axis, self.at, to) if kind == "lower" else (),
             needs=needs,
         )
 
