@@ -1,15 +1,8 @@
-"""The command about what to install: advise."""
+"""The command that recommends a tested combination: `compat advise`."""
 
 from typing import Any
 
-from compat.advise.answer import (
-    Advisor,
-    Card,
-    Recommended,
-    asked_pins,
-    tested,
-    tested_capabilities,
-)
+from compat.advise.answer import Advisor, Card, Recommended, asked_pins, tested, tested_capabilities
 from compat.advise.commands import SCOPED_SINCE, Commands, Whereabouts, commands
 from compat.advise.request import Goal, Request, label, request_of
 from compat.cli.arguments import Exit, argument, given, option
@@ -27,8 +20,7 @@ from compat.workspace import Workspace
 def advise_command(
     matrix: str = MATRIX_NAME,
     words: list[str] | None = argument(
-        "Versions you need, such as python==3.10 'numpy<2'.",
-        metavar="[REQUIREMENT]...",
+        "Versions you need, such as python==3.10 'numpy<2'.", metavar="[REQUIREMENT]..."
     ),
     goal: Goal = option(
         "Preference: best (fewest failures), newest, stable (most test days), closest (fewest "
@@ -176,9 +168,7 @@ def _evidence(workspace: Workspace, card: Card) -> str:
 def _named(workspace: Workspace, card: Card, request: Request) -> str:
     axes = workspace.snapshot.matrix.axes
     versions = {label(axis): card.proof.version(axis.name) for axis in axes}
-    return ", ".join(
-        f"{name} {v}" for name, v in (versions | asked_pins(card.lock, request)).items()
-    )
+    return ", ".join(f"{n} {v}" for n, v in (versions | asked_pins(card.lock, request)).items())
 
 
 def _card(workspace: Workspace, card: Card) -> dict[str, Any]:

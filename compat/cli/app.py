@@ -9,8 +9,8 @@ from compat.cli.arguments import Exit, WrongUsage, given, shared_taken, values_o
 from compat.cli.command_table import called, declared_by, function_of, shown_help
 
 DISTRIBUTION = "compat-matrix"
-# Nearly all that a command makes lives until it ends: looking for garbage after every 700 values
-# would cost a tenth of the time of most answers.
+# Nearly everything lives until the command ends: collecting garbage after every 700 values would
+# cost a tenth of the time of most answers.
 COLLECT_AFTER = 500_000
 
 
@@ -46,8 +46,7 @@ def _done(words: list[str]) -> int:
     words = shared_taken(words)
     end = words.index("--") if "--" in words else len(words)
     if not words or words[0] == "help" or {"-h", "--help"} & {*words[:end]}:
-        known = [w for w in words[:end] if w not in ("-h", "--help", "help")]
-        print(shown_help(known[:2]))
+        print(shown_help([w for w in words[:end] if w not in ("-h", "--help", "help")][:2]))
         return 0
     if words[0] in ("-V", "--version"):
         from importlib.metadata import version
@@ -63,7 +62,7 @@ def _done(words: list[str]) -> int:
         _log(given.verbose)
     key, name, words = called(words)
     values = values_of(declared_by(key)[1], words, name)
-    # What reads a matrix is imported for commands alone, see `docs/architecture.md`.
+    # Only commands import what reads a matrix, see `docs/architecture.md`.
     from compat.errors import CompatError
 
     try:

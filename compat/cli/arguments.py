@@ -1,8 +1,8 @@
-"""The words of a command line: the options and arguments that a function declares in its
-signature, their values, and the help about them.
+"""The words of a command line: options and arguments as a function's signature declares them, their
+values, and their help.
 
-Written here because importing a library for it took longer than most answers: 0.2 of the 0.4 CPU s
-of `compat --help` (typer 0.28, November 2026).
+Importing a library for it took longer than most answers: 0.2 of the 0.4 CPU s of `compat --help`
+(typer 0.28, November 2026).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Exit(Exception):
 
 
 class WrongUsage(Exception):
-    """The words of a command line are not as a command takes them; `hint` is what to type."""
+    """A command does not accept these words; `hint` is what to type."""
 
     def __init__(self, message: str, hint: str = "compat --help shows the commands") -> None:
         super().__init__(message)
@@ -30,11 +30,7 @@ class WrongUsage(Exception):
 
 
 class Parameter:
-    """A word or an option of a command, as its signature declares it.
-
-    The name, the type, and what it is without a word come from the signature too. `min` and `max`
-    bound a number.
-    """
+    """A word or an option of a command; its name, type and default come from the signature."""
 
     name = ""
     kind: Any = bool
@@ -82,8 +78,7 @@ class Parameter:
             return self._metavar
         if self.choices:
             return "|".join(self.choices)
-        kinds = {int: "N", float: "N", str: self.name.upper()}
-        return kinds.get(self.kind, "FILE")
+        return {int: "N", float: "N", str: self.name.upper()}.get(self.kind, "FILE")
 
     def value(self, text: str) -> Any:
         what = self.names[0] if self.names else self.metavar
@@ -102,7 +97,7 @@ class Parameter:
 
 
 class Argument(Parameter):
-    """A word that stands by its place; its metavar has brackets where it may be left out."""
+    """A positional word; its metavar has brackets if it is optional."""
 
     def bound(self, name: str, hint: Any) -> Parameter:
         own = super().bound(name, hint)
@@ -112,8 +107,8 @@ class Argument(Parameter):
 
 
 class Option(Parameter):
-    """A word that begins with a dash, with its value. Unless a name with two dashes is given, its
-    name is the parameter's; `--yes/--no` names a pair of flags.
+    """An option; its name is the parameter's unless one with two dashes is given. `--yes/--no`
+    names a pair of flags.
     """
 
     def bound(self, name: str, hint: Any) -> Parameter:
@@ -138,7 +133,7 @@ def option(help: str, *names: str, **about: Any) -> Any:
 
 
 class Given:
-    """The options that every command takes, as they were given; they stand anywhere."""
+    """The options that every command takes, as given; they stand anywhere."""
 
     def __init__(self) -> None:
         self.as_json = self.quiet = self.refresh = False
@@ -211,8 +206,8 @@ def _taken(
     unknown: Callable[[str, str], list[str]],
     more: str,
 ) -> list[str]:
-    """Hand each option with its value to `keep`; return the other words, and what `unknown` makes
-    of an option that is not among these.
+    """Hand each option with its value to `keep`; return the other words, with what `unknown`
+    returns for each unknown option.
     """
     waiting, loose = list(words), []
     while waiting:
@@ -239,8 +234,8 @@ def _taken(
 
 
 class _Names(dict[str, Any]):
-    """The names of a module, each evaluated when it is asked for: from its source, so that a module
-    of ours is never imported for its declarations.
+    """The names of a module, each evaluated from its source when needed: no module of ours is
+    imported for its declarations.
     """
 
     def __init__(self, module: str) -> None:
@@ -265,8 +260,7 @@ class _Names(dict[str, Any]):
     def value(self, node: Any) -> Any:
         import ast
 
-        code = compile(ast.Expression(node), self._module, "eval")
-        return eval(code, {}, self)
+        return eval(compile(ast.Expression(node), self._module, "eval"), {}, self)
 
     def __missing__(self, name: str) -> Any:
         import importlib

@@ -1,4 +1,4 @@
-"""The command that finds which package, and which release of it, broke what worked."""
+"""`compat blame`: which release of which package broke what worked."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ from compat.lock.lockfile import Lock
 from compat.plan.cell import parse_cell
 from compat.plan.plan import named_cells
 from compat.search.api_change import ApiChange
-from compat.search.blame import Blame, BlamedCause, BlamedPackage
+from compat.search.blame import Blame, BlamedPackage
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
@@ -30,11 +30,18 @@ Changes = Mapping[str, ApiChange]
 
 
 def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
-    """Yield what is to blame, a few lines for each cause; the first line names the release."""
+    """Yield a few lines for each cause; its first line names the release."""
     for number, cause in enumerate(answer.causes):
         is_alike = number and cause.failure == answer.causes[number - 1].failure
         then = "independently, " if is_alike else "then " if number else ""
-        yield f"{then}{_culprit(cause)}: {cause.failure}"
+        versions = [(p.package, p.first_bad or p.bad) for p in cause.packages]
+        names = [f"{name} {of}" if of else f"the loss of {name}" for name, of in versions]
+        together = " break it only together" if cause.is_minimal else " broke it together"
+        culprit = f"{listed(names)}{together if names[1:] else ' broke it'}"
+        if len(names) > MOST_NAMED:
+            named = listed(names[:MOST_NAMED])
+            culprit = f"{len(names)} packages broke it together, including {named}"
+        yield f"{then}{culprit}: {cause.failure}"
         if cause.message:
             yield f"  it raises {cause.message}"
         for package in cause.packages:
@@ -78,33 +85,13 @@ def closing(answer: Blame, runs: int, seconds: float) -> str:
 
 
 def payload(answer: Blame, changes: Changes, runs: int, seconds: float) -> dict[str, Any]:
-    asdict = msgspec.structs.asdict
-    causes = [
-        {
-            **asdict(cause),
-            "failure": str(cause.failure),
-            "packages": [{"api": changes.get(p.package), **asdict(p)} for p in cause.packages],
-        }
-        for cause in answer.causes
-    ]
-    return {
-        "causes": causes,
-        "is_verified": answer.is_verified,
-        "is_backward": answer.is_backward,
-        "is_finished": answer.is_finished,
-        "because": answer.because,
-        "runs": runs,
-        "seconds": round(seconds, 1),
-    }
-
-
-def _culprit(cause: BlamedCause) -> str:
-    versions = [(package.package, package.first_bad or package.bad) for package in cause.packages]
-    names = [f"{name} {of}" if of else f"the loss of {name}" for name, of in versions]
-    if len(names) > MOST_NAMED:
-        return f"{len(names)} packages broke it together, including {listed(names[:MOST_NAMED])}"
-    together = " break it only together" if cause.is_minimal else " broke it together"
-    return f"{listed(names)}{together if len(names) > 1 else ' broke it'}"
+    asdict, causes = msgspec.structs.asdict, []
+    for cause in answer.causes:
+        packages = [{"api": changes.get(p.package), **asdict(p)} for p in cause.packages]
+        causes.append(asdict(cause) | {"failure": str(cause.failure), "packages": packages})
+    fields = ("is_verified", "is_backward", "is_finished", "because")
+    document = {"causes": causes} | {name: getattr(answer, name) for name in fields}
+    return document | {"runs": runs, "seconds": round(seconds, 1)}
 
 
 def _releases(package: BlamedPackage) -> str:
@@ -128,7 +115,7 @@ def _changed(package: BlamedPackage, change: ApiChange) -> str:
     if change.kind == "removed":
         return f"`{change.name}` was removed; {works} has it in {change.file}"
     if change.kind == "added":
-        # With releases between that say nothing, any of them may have brought it.
+        # It may have come with any of the untested releases between them.
         if package.untested:
             return f"`{change.name}` was added after {fails}; {works} has it in {change.file}"
         return f"`{change.name}` was added in {works}, in {change.file}; {fails} does not have it"

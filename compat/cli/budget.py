@@ -1,4 +1,4 @@
-"""`compat run --budget`: the time is spent where an answer is worth most."""
+"""`compat run --budget`: spends the time where an answer is worth most."""
 
 import contextlib
 import secrets
@@ -62,9 +62,8 @@ def budget_seconds(text: str) -> int:
 def run_within(
     workspace: Workspace, words: list[str], seconds: int, how: tuple[int, str], reports: ReportFiles
 ) -> int:
-    """Spend the seconds on cells whose answer is missing or due, all or those that words name;
-    print how far that came, and return the exit code. `how` is how many cells run at once, and at
-    which isolation level.
+    """Spend the seconds on missing or due cells (only those that `words` name, if any), report, and
+    return the exit code. `how` is the number of workers and the isolation level.
     """
     jobs, isolation = how
     search = MachineSearch(workspace, isolation)
@@ -174,24 +173,23 @@ def run_within(
 
 
 class _Session:
-    """How the probes of one command are made, and what they left that is to be kept."""
+    """Makes the probes of one command, and stores what they found."""
 
     def __init__(self, workspace: Workspace, search: MachineSearch) -> None:
         self._workspace, self._search = workspace, search
-        # What a run came to beside all others is read again after each, by one thread at a time.
+        # Each result is judged beside all others again, by one thread at a time.
         self._looked_at, self._look = workspace_of(workspace.name), threading.Lock()
         # What names them is read once: the threads share it.
         self._matrix, self._context = workspace.matrix, workspace.context
         facts = workspace.facts_of(workspace.kept_or_asked)
         known = workspace.learnt.clauses
         self.files = known.files
-        resolve = refusing_locker(workspace).lock
         self._learner = RefusalLearner(
-            facts, resolve, known.conflicts, workspace.day, without_places
+            facts, refusing_locker(workspace).lock, known.conflicts, workspace.day, without_places
         )
         self._locker = locker_of(workspace, "uv")
         self._prober = pipeline.prober(workspace, self._learner, probing_locker(workspace))
-        # What a session asked about has taught what it can.
+        # Cells that a session has probed teach nothing new.
         asked = learnt.kept_probes(workspace.folder)
         cells = (cell for cell in explore.refused_once(workspace.snapshot) if cell.id not in asked)
         self.lessons = [cell for cell in cells if not self._learner.answer(cell)]
@@ -257,11 +255,11 @@ class _Session:
         return self._pythons[python]
 
     def audit(self, entry: Answer) -> learnt.AuditedCell:
-        """Verify what is inferred of a cell.
+        """Verify an inferred answer.
 
-        One that is inferred not to install is locked, any other is run. A relaxed one that is
-        inferred to fail is locked with all other packages free, as its own lock follows the rules
-        that the inference follows; its core is run where that matters.
+        A cell that is inferred not to install is locked; any other is run. A relaxed one that is
+        inferred to fail is locked with all other packages free, because its own lock follows the
+        same rules as the inference.
         """
         if entry.cell.recipe == "relaxed" and entry.likely == "broken":
             return self._freed(entry)
@@ -293,7 +291,7 @@ class _Session:
 
 
 class _Unseen:
-    """A reporter for cells of which only the growth of the whole is shown."""
+    """A reporter that shows only warnings."""
 
     def _nothing(self, *_: Any) -> None:
         """Say nothing."""

@@ -1,4 +1,4 @@
-"""The command that bounds the cache: clean; and the same before a run that would not fit."""
+"""`compat cache clean`, and the same before a run that would not fit."""
 
 import re
 from collections.abc import Sequence
@@ -70,8 +70,8 @@ def clean_command(
 
 
 def make_room(megabytes: int) -> None:
-    """Remove what is least recently used of the cache, where the disk has not so much free; say
-    what went. A disk that stays too full is no fault here: the limit of each cell says it.
+    """Remove the least recently used cache entries if less disk is free. A disk that stays full is
+    reported by the limit of each cell.
     """
     missing = (megabytes - disk_mb()) * 2**20
     if missing <= 0:

@@ -1,5 +1,5 @@
-"""The commands of `compat` by name, each with the module that holds it and its first sentence, so
-that help and completion import none of them.
+"""The commands of `compat` by name, each with its module and its first sentence, so that help and
+completion import no command.
 """
 
 import importlib
@@ -40,10 +40,10 @@ FIRST = {
     "Publish": {
         "propose": ("propose", "Propose moves of the supported minimums, with their evidence."),
         "publish": ("publish", "Write the site as static files."),
-        "mcp": ("programs", "Answer programs over MCP, from a published site."),
     },
 }
 MORE = {
+    "mcp": ("programs", "Answer programs over MCP, from a published site."),
     "repair": ("repair", "Find the smallest change of requirements that makes a cell installable."),
     "why": ("why", "Explain what pins an axis's minimum version."),
     "discover": ("declarations", "Fetch the releases that the index has for each axis."),
@@ -79,7 +79,7 @@ GROUPS = {
     ),
     "site": (
         "Serve or check a site.",
-        {"serve": "serve", "check": "verify", "advisories": "advisories"},
+        {"serve": "serve", "check": "verify", "advisories": "advisories", "mcp": "mcp"},
     ),
     "ci": (
         "What scheduled jobs call.",
@@ -110,8 +110,7 @@ def declared_by(key: str) -> tuple[str, list[Parameter]]:
 
 
 def function_of(key: str) -> Callable[..., Any]:
-    module = importlib.import_module(f"compat.cli.{COMMANDS[key][0]}")
-    return getattr(module, f"{key}_command")  # type: ignore[no-any-return]
+    return getattr(importlib.import_module(f"compat.cli.{COMMANDS[key][0]}"), f"{key}_command")  # type: ignore[no-any-return]
 
 
 def called(words: Sequence[str]) -> tuple[str, str, list[str]]:
@@ -163,10 +162,7 @@ def shown_help(words: Sequence[str]) -> str:
         return help_of(name, *declared_by(key))
     parts = [
         "Usage: compat COMMAND [OPTIONS]\n\nWhich versions work together, proven by running them.",
-        *(
-            f"{heading}:\n{rows([(name, row[1]) for name, row in commands.items()])}"
-            for heading, commands in FIRST.items()
-        ),
+        *(f"{h}:\n{rows([(name, row[1]) for name, row in c.items()])}" for h, c in FIRST.items()),
         "More:\n" + rows([(group, ", ".join(names)) for group, (_, names) in GROUPS.items()]),
         "Options of every command:\n" + shared_rows(),
         rows(

@@ -1,6 +1,4 @@
-"""Completion in bash, zsh and fish: what can stand where the cursor is, from the files of the
-repository alone, as nobody waits for a Tab.
-"""
+"""Completion in bash, zsh and fish, from the repository's files alone: nobody waits for a Tab."""
 
 import re
 import shlex
@@ -42,16 +40,14 @@ def script(shell: str) -> str:
 
 
 def complete(words: Sequence[str]) -> None:
-    """Print what can stand at the end of a line, one a line: `words` are the shell and the line."""
+    """Print what can stand at the end of a line; `words` are the shell and the line."""
     shell, line = words
     try:
         typed = shlex.split(line)
     except ValueError:  # within a quotation
         return
     begun = "" if line.endswith(" ") or len(typed) < 2 else typed.pop()
-    fitting = sorted(
-        {word for word in _candidates(typed[1:], begun, shell) if word.startswith(begun)}
-    )
+    fitting = sorted({w for w in _candidates(typed[1:], begun, shell) if w.startswith(begun)})
     # bash replaces only what follows the last of these.
     cut = max(begun.rfind("="), begun.rfind(":")) + 1 if shell == "bash" else 0
     for word in fitting:
@@ -141,8 +137,8 @@ def _cells(folder: Path) -> set[str]:
 
 
 def _axes(text: str, cells: set[str]) -> dict[str, list[str]]:
-    """The versions of each axis that cells have, by the axis's name; a regular expression, as a
-    parser of TOML takes longer to load than the rest.
+    """The versions of each axis that cells have. By regular expressions: parsing TOML takes longer
+    than the rest.
     """
     versions_of: dict[str, list[str]] = {}
     parts = [cell.partition("+")[0].split("-") for cell in cells]

@@ -1,4 +1,4 @@
-"""Commands about declarations and what the index has for them: check, schema and discover."""
+"""`compat check`, `compat matrix schema` and `compat matrix discover`."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -33,10 +33,9 @@ Places = tuple[tuple[int, Version], ...]
 
 
 def twice(workspace: Workspace) -> Iterator[str]:
-    """Yield one line for each package of the matrix or its locks that several indexes have, and
-    none without extras.
+    """Yield one line for each package of the matrix or its locks that several indexes have.
 
-    An index that does not answer is a line, too: the declarations are sound whatever it says.
+    An index that does not answer is a line too: the declarations are valid whatever it says.
     """
     urls = workspace.index.urls
     if len(urls) < 2:
@@ -75,8 +74,7 @@ def twice(workspace: Workspace) -> Iterator[str]:
 
 
 def discover_command(
-    matrix: str = MATRIX_NAME,
-    write: bool = option("Store the catalogue in the matrix's folder."),
+    matrix: str = MATRIX_NAME, write: bool = option("Store the catalogue in the matrix's folder.")
 ) -> None:
     """Fetch the releases that the index has for each axis.
 
@@ -86,9 +84,7 @@ def discover_command(
     workspace = workspace_of(matrix)
     before, after = pipeline.discovered(workspace, write)
     axes = {
-        axis.name: [
-            str(coordinate.version) for coordinate in axis_coordinates(axis, workspace.rediscovered)
-        ]
+        axis.name: [str(c.version) for c in axis_coordinates(axis, workspace.rediscovered)]
         for axis in workspace.matrix.axes
     }
     if given.as_json:
@@ -117,9 +113,7 @@ def discover_command(
         note(f"warning: ignored {ignored} from pip's configuration")
 
 
-def check_command(
-    matrix: str = argument("One matrix (default: all).", metavar="[MATRIX]"),
-) -> None:
+def check_command(matrix: str = argument("One matrix (default: all).", metavar="[MATRIX]")) -> None:
     """Check declarations, suites and known issues.
 
     Compares known issues with the records. With extra indexes, also reports each package that
@@ -148,9 +142,7 @@ def check_command(
         say(f"valid: {', '.join(checked)}")
 
 
-def schema_command(
-    write: bool = option("Write the schemas to matrices/."),
-) -> None:
+def schema_command(write: bool = option("Write the schemas to matrices/.")) -> None:
     """Compare the JSON schemas of the declarations with the code.
 
     Examples: compat matrix schema; compat matrix schema --write

@@ -1,4 +1,4 @@
-"""A checkout on the command line: its cells run, and are compared with those of a release."""
+"""`compat diff`, and `compat run` of a checkout: build, run, compare with a release."""
 
 from __future__ import annotations
 
@@ -14,34 +14,24 @@ from compat.cli.machine import environ, interpreter, level_of, now, sandbox_fold
 from compat.cli.options import (
     CELL_NAMES,
     ISOLATION_LEVEL,
+    JOBS,
+    JUNIT_FILE,
     KEEP_RECORDS,
     MATRIX_NAME,
+    QUICK,
+    SUMMARY_FILE,
     refuse_faulty_suite,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
 from compat.cli.progress import Progress
-from compat.cli.reports import (
-    JUNIT_FILE,
-    SUMMARY_FILE,
-    RanCell,
-    Report,
-    ReportCase,
-    ReportFiles,
-    ReportSuite,
-    run_report,
-)
-from compat.cli.run import JOBS, QUICK, print_lost, print_untried, workers_that_fit
+from compat.cli.reports import RanCell, Report, ReportCase, ReportFiles, ReportSuite, run_report
+from compat.cli.run import print_lost, print_untried, workers_that_fit
 from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
 from compat.cli.verdicts import print_failures
 from compat.errors import UsageError
+from compat.fleet import checkout_run
 from compat.fleet.batch import BatchResult, RunOptions
-from compat.fleet.checkout_run import (
-    CheckoutCells,
-    Comparison,
-    compared,
-    refuse_no_cells,
-)
 from compat.fleet.choices import outside
 from compat.github.markdown import code, inline
 from compat.plan.platform import python_name, python_remedy
@@ -55,20 +45,21 @@ from compat.site.paths import address, page
 from compat.site.wording import cause_sentence, count, listed
 from compat.workspace import Workspace
 
-# What a user asks of a checkout: its source, the isolation level, whether its records are kept.
+# The source of a checkout, the isolation level, and whether its records are stored.
 AskedCheckout = tuple[str, Isolation, bool]
 
 
 @contextmanager
-def cells_of_checkout(workspace: Workspace, asked: AskedCheckout) -> Iterator[CheckoutCells]:
-    """Build the wheel of a checkout and yield its cells; the wheel goes when the context ends."""
+def cells_of_checkout(
+    workspace: Workspace, asked: AskedCheckout
+) -> Iterator[checkout_run.CheckoutCells]:
+    """Build the wheel of a checkout and yield its cells; the wheel is deleted at the end."""
     source, level, keep = asked
     axis, platform = workspace.matrix.interpreters, workspace.matrix.platform
     newest_first = sorted(axis.patches, reverse=True)
     pythons = [patch for patch in newest_first if interpreter(patch, platform)]
     if not pythons:
-        name = python_name(axis.releases[-1], platform)
-        hint = python_remedy(name)
+        hint = python_remedy(python_name(axis.releases[-1], platform))
         raise UsageError.of("this machine has no Python of the matrix to build with", hint=hint)
     order = CheckoutOrder(
         source=source,
@@ -79,7 +70,7 @@ def cells_of_checkout(workspace: Workspace, asked: AskedCheckout) -> Iterator[Ch
     shop = partial(workshop_of, workspace, level=level)
     with scratch(sandbox_folder(level) / "checkouts") as own:
         checkout = built_checkout(order, own.folder / "build", shop, environ())
-        yield CheckoutCells(workspace, checkout, now(), keep)
+        yield checkout_run.CheckoutCells(workspace, checkout, now(), keep)
 
 
 def run_checkout(
@@ -89,12 +80,10 @@ def run_checkout(
     options: RunOptions,
     reports: ReportFiles,
 ) -> int:
-    """Run the cells of a checkout that are `meant`, words or the quick ones; print what they came
-    to, write the reports, and return the exit code of `compat run`.
-    """
+    """Run the `meant` cells of a checkout, report, and return the exit code of `compat run`."""
     with cells_of_checkout(workspace, asked) as cells:
         choice, subject = cells.chosen(*meant), _subject(cells)
-        refuse_no_cells(choice)
+        checkout_run.refuse_no_cells(choice)
         note(f"{subject}: {count(len(choice.cells), 'cell')} to run; isolation {asked[1]}")
         if choice.infeasible:
             note(outside(choice.infeasible))
@@ -137,7 +126,7 @@ def run_checkout(
 
 
 def run_pairs(
-    cells: CheckoutCells,
+    cells: checkout_run.CheckoutCells,
     pairs: Mapping[str, str],
     how: tuple[RunOptions, Isolation],
     interruption: Interruption,
@@ -159,7 +148,7 @@ def checkout_row(checkout: BuiltCheckout) -> dict[str, Any]:
     }
 
 
-def _subject(cells: CheckoutCells) -> str:
+def _subject(cells: checkout_run.CheckoutCells) -> str:
     return f"{cells.workspace.matrix.subject_axis.package} {cells.checkout.words}"
 
 
@@ -179,19 +168,18 @@ COUNTED: dict[Difference, str] = {
 }
 _MOST_MOVED = 5  # packages that a line names
 MOST_CELLS = 10  # that a row names
-_MOST_NAMED = 3  # capabilities with one fate that a line names
+_MOST_NAMED = 3  # capabilities with the same result that a line names
 _PLURALS = {"works": "work", "was": "were", "has": "have", "fails:": "fail:"}
 # A capability and what became of it, which together are a sentence.
 _Reason = tuple[str, str]
 
 
 def differing(
-    comparison: Comparison, titles: Mapping[str, str], release: str
+    comparison: checkout_run.Comparison, titles: Mapping[str, str], release: str
 ) -> Iterator[tuple[Difference, str, list[str]]]:
-    """Yield what differs, what breaks first: the kind, the reason, and the cells it is about. More
-    than a few capabilities that fail alike in the same cells are one reason.
-
-    `titles` are those of capabilities by their ids, `release` is the package and its version.
+    """Yield each difference, regressions first: kind, reason, cells. Many capabilities that fail
+    alike in the same cells are one reason. `titles` are those of capabilities by id, `release` is
+    package and version.
     """
     for kind in HEADINGS:
         reasons: dict[_Reason, list[str]] = {}
@@ -343,7 +331,7 @@ def diff_command(
             note(f"{count(len(pairs), 'cell')} of the checkout to run")
             return run_pairs(cells, pairs, (options, level), interruption)
 
-        comparison = compared(cells, choice, release, run_released, run_local)
+        comparison = checkout_run.compared(cells, choice, release, run_released, run_local)
     differences = comparison.differences
     kinds = [known.difference for known in differences]
     titles = {known.id: known.title for known in workspace.described}

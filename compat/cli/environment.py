@@ -1,6 +1,4 @@
-"""The packages of an environment on this machine, read from its files: nothing of it is imported
-or started.
-"""
+"""The packages of an environment on this machine, read from its files."""
 
 import contextlib
 import os
@@ -31,9 +29,8 @@ def own_packages() -> PackageList:
 
 
 def packages_of(path: Path) -> PackageList:
-    """Return the packages of another interpreter, or of a virtual environment.
-
-    Raises UsageError for what is neither.
+    """Return the packages of another interpreter or virtual environment; raise UsageError for
+    anything else.
     """
     if not path.exists():
         raise UsageError.of("no such file or folder", path=str(path))
@@ -66,9 +63,7 @@ def packages_of(path: Path) -> PackageList:
 
 
 def environment_beside() -> str:
-    """Return the folder of a virtual environment that is active but not that of this interpreter;
-    else nothing.
-    """
+    """Return the active virtual environment if it is not this interpreter's, else ""."""
     active = os.environ.get("VIRTUAL_ENV", "")
     return active if active and Path(active).resolve() != Path(sys.prefix).resolve() else ""
 

@@ -1,5 +1,5 @@
-"""The grid of a matrix on a terminal: releases of the subject against the other axes, for each
-Python, with the signs of the site.
+"""The grid of a matrix on a terminal: releases against the other axes, for each Python, with the
+signs of the site.
 """
 
 from collections import Counter, defaultdict
@@ -32,10 +32,9 @@ Board = dict[tuple[str, str], Sign]
 
 
 def print_grid(out: Console, known: Snapshot, shown: Iterable[Answer]) -> None:
-    """Print the places of the shown cells as grids, within the width of the terminal, and a legend
-    of the signs in use.
+    """Print the combinations of the shown cells as grids within the terminal's width, and a legend.
 
-    `known` has the other recipes of these places, which tell a sign more exactly.
+    `known` has the other recipes of these combinations, which make a sign exact.
     """
     places: dict[tuple[Coordinate, ...], list[Answer]] = {}
     for entry in shown:
@@ -46,7 +45,7 @@ def print_grid(out: Console, known: Snapshot, shown: Iterable[Answer]) -> None:
         signs[place] = style_of(best, beside(known, best)), best.stale
     for title, rows, columns, board in _boards(known.matrix, signs):
         # A column is as wide as a space, its label or the widest sign, and the sign of a stale
-        # result; what does not fit stands in a further block.
+        # result; what does not fit goes into another block.
         wide = {column: 1 + max(len(column), 2) + 1 for column in columns}
         first = max(map(len, rows))
         blocks: list[list[str]] = [[]]
@@ -104,8 +103,8 @@ def sign_text(out: Console, style: StatusStyle, *, is_stale: bool = False) -> Te
 def _boards(
     matrix: Matrix, signs: dict[tuple[Coordinate, ...], Sign]
 ) -> Iterator[tuple[str, list[str], list[str], Board]]:
-    """The title, rows, columns and signs of each Python, the newest first; where nothing but Python
-    stands beside the subject, of one grid whose columns are the Pythons.
+    """Title, rows, columns and signs of each Python, the newest first; one grid whose columns are
+    the Pythons if there is no other axis.
     """
     subject, python = matrix.subject_axis, matrix.interpreters.name
     others = [axis for axis in matrix.packages if axis is not subject]
@@ -119,9 +118,7 @@ def _boards(
     title = f"{subject.package} (rows) with {company} (columns)"
     for series in sorted(boards, reverse=True):
         board = boards[series]
-        labels = {
-            column: "/".join(map(str, column)) for column in sorted({where for _, where in board})
-        }
+        labels = {c: "/".join(map(str, c)) for c in sorted({where for _, where in board})}
         rows = [str(release) for release in sorted({row for row, _ in board}, reverse=True)]
         cells = {(str(row), labels[column]): sign for (row, column), sign in board.items()}
         yield (f"Python {series}: {title}" if others else title, rows, [*labels.values()], cells)

@@ -1,6 +1,4 @@
-"""The command that says whether what is known of a matrix is still renewed: a schedule watches
-another with it.
-"""
+"""The command that reports how fresh results are: `compat ci health`."""
 
 from compat.cli.arguments import Exit, given, option
 from compat.cli.machine import now

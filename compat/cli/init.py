@@ -1,4 +1,4 @@
-"""The command that proposes a first matrix: init."""
+"""The command that writes a first matrix: `compat init`."""
 
 import platform
 from collections.abc import Sequence
@@ -64,8 +64,7 @@ def init_command(
         message = "already exists and was not changed"
         hint = f"compat check {matrix.name} checks it"
         raise UsageError.of(message, path=f"matrices/{matrix.name}", hint=hint)
-    with_index = index_settings()
-    source = PyPISource(with_index, cache_folder())
+    source = PyPISource(index_settings(), cache_folder())
     library = library_of(package, own, source)
     module = library.module or canonicalize_name(package).replace("-", "_")
     # The project's own tests where they stand in a folder of their own, else an import test.
@@ -99,9 +98,7 @@ def init_command(
 
 
 def with_modules(suite: SuiteDraft, modules: Sequence[str], project: Project) -> SuiteDraft:
-    """Return a suite with the requirements that bring modules which a run of it lacked, and say
-    which; the same where nothing is known to bring them.
-    """
+    """Add the requirements that are known to bring modules that a run lacked, and report them."""
     every = dict.fromkeys(bringing(module, project) for module in modules)
     added = tuple(name for name in every if name and name not in suite.requirements)
     if added:
@@ -115,8 +112,8 @@ _PROOFS = 4
 
 
 def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool) -> tuple[str, ...]:
-    """Run the suite in the newest smoke cell, unless it should not `run`, print the result, and
-    return the modules that nothing there brings.
+    """Run the suite in the newest smoke cell if `run`, print the result, and return its missing
+    modules.
     """
     from compat import pipeline
     from compat.cli.progress import Progress
@@ -157,7 +154,6 @@ _LISTS = (
 
 
 def project_in(folder: Path) -> Project:
-    """Return what the files of a project say of it; nothing where there is no project."""
     content = files.read_if_there(folder / PYPROJECT)
     project = Project() if content is None else project_of(content)
     named = {
@@ -181,8 +177,8 @@ _NOT_OURS = frozenset(("matrices", "node_modules", "build", "dist", "site-packag
 
 
 def own_tests(folder: Path) -> str:
-    """The folder of tests that the settings of pytest name, else the one that lies nearest to the
-    top; empty where there is none.
+    """The test folder that pytest's settings name, else the one nearest to the top; empty without
+    one.
     """
 
     def holds_tests(place: Path) -> bool:

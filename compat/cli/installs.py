@@ -1,7 +1,5 @@
-"""Plain installs on the command line, on the matrix's own platform and on others: `compat matrix
-lock --plain` and `--platform` ask a resolver and keep its answers, `compat show` prints them,
-`compat plan` says which runners could try them, and `compat ci record` takes those of another
-machine.
+"""Plain installs, on the matrix's platform and on others, for the commands that resolve, show, plan
+and import them.
 """
 
 from collections import Counter
@@ -56,17 +54,14 @@ MOST_QUESTIONS = 1000
 
 
 def ask_plain(workspace: Workspace, resolver: Locker, jobs: int, most: int, as_json: bool) -> int:
-    """Ask about plain installs: those never asked, newest release first, then the oldest
-    answers.
-    """
+    """Resolve plain installs: unknown ones first, newest release first, then the oldest answers."""
     before = workspace.learnt.plain
     cells = [cell for _, cell, _ in plain_questions(workspace.feasibility) if cell is not None]
     cells = cells[::-1]
     cells.sort(key=lambda cell: str(before[cell.id].on) if cell.id in before else "")
     if not cells:
         because = "no release admits its Pythons and versions"
-        message = f"matrix {workspace.name!r} has no plain install: {because}"
-        raise NothingToDo.of(message)
+        raise NothingToDo.of(f"matrix {workspace.name!r} has no plain install: {because}")
     answers: list[PlainAnswer] = []
 
     def ask(cell: Cell) -> Asked:
@@ -87,8 +82,7 @@ def ask_plain(workspace: Workspace, resolver: Locker, jobs: int, most: int, as_j
     if not as_json:
         for outcome, number in Counter(answer.outcome for answer in answers).most_common():
             note(f"{number:>5,}  {outcome}")
-    other = any(answer.refusal is not None for answer in answers)
-    return _ended(answers, errors, other, as_json)
+    return _ended(answers, errors, any(answer.refusal is not None for answer in answers), as_json)
 
 
 def ask_platforms(
@@ -100,10 +94,7 @@ def ask_platforms(
     most: int,
     as_json: bool,
 ) -> int:
-    """Ask about what is named, else about all that metadata leaves open: first what was never
-    asked, newest release first, then the oldest answers.
-    """
-
+    """Resolve the named installs, else all that metadata leaves open, in the same order."""
     every, matrix = installs_on(workspace, platforms), workspace.matrix
     meant = [install for install in every if install.is_open][::-1]
     hint = f"compat show {workspace.name} --platform {platforms[0]}"
@@ -311,14 +302,13 @@ def platform_lines(
     for install in installs:
         is_python = pythons is None or Version(install.python) in pythons
         if is_python and Version(install.release) in releases:
-            # The line of an install with its Python left open, so that those alike are told once.
+            # The line of an install without its Python, so that equal ones are printed once.
             line = install_line(install)
             for tail in (f", not {install.python}", f" for Python {install.python}"):
                 line = line.replace(tail, "", 1)
             lines.setdefault(line, []).append(install.python)
-    sentences = [f"Python {listed(alike)}: {line}" for line, alike in lines.items()]
     return [
-        *sentences,
+        *[f"Python {listed(alike)}: {line}" for line, alike in lines.items()],
         installable_words(installs, platform, workspace.matrix.subject_axis.package),
     ]
 
@@ -326,8 +316,8 @@ def platform_lines(
 def advised_elsewhere(
     workspace: Workspace, request: Request, best: Version | None, platforms: Sequence[PlatformName]
 ) -> tuple[dict[PlatformName, list[str]], list[PlatformName]]:
-    """Return what is known on each platform of the best release, else of the newest that is asked
-    for, and on which of them it does not install on a Python that is asked for.
+    """Return the results on each platform for the best release (else the newest requested), and the
+    platforms on which it does not install on a requested Python.
     """
     snapshot = workspace.snapshot
     subject, python = snapshot.matrix.subject, snapshot.matrix.interpreters.name
@@ -367,8 +357,8 @@ def say_elsewhere(lines: dict[PlatformName, list[str]]) -> None:
 def _print_jobs(
     workspace: Workspace, platforms: Iterable[PlatformName], installs: Sequence[Install]
 ) -> None:
-    """Print one line for a GitHub job's matrix: a job for each platform that has a runner and each
-    Python of which a cell has a lock there, with the newest releases.
+    """Print the JSON of a GitHub job matrix: for each platform with a runner and each Python with a
+    lock, the newest releases.
     """
     axis, include = workspace.matrix.subject_axis, list[dict[str, str]]()
     for name in platforms:

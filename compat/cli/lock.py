@@ -1,4 +1,4 @@
-"""The command that turns cells into lock files, and says what would drift."""
+"""`compat matrix lock`."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -6,13 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from compat import pipeline
 from compat.cli.arguments import Exit, given, option
 from compat.cli.installs import MOST_QUESTIONS, ask_plain, ask_platforms, platforms_named
-from compat.cli.options import (
-    CELL_NAMES,
-    MATRIX_NAME,
-    OTHER_PLATFORM,
-    LockerName,
-    workspace_of,
-)
+from compat.cli.options import CELL_NAMES, MATRIX_NAME, OTHER_PLATFORM, LockerName, workspace_of
 from compat.cli.output import envelope, note, report, say, tell_disproofs
 from compat.cli.this_machine import locker_of, wheels_locker
 from compat.errors import CompatError, NothingToDo, UsageError
@@ -32,7 +26,7 @@ _SAID = {"plan-fail": "infeasible", "lock-fail": "unresolved", "not-locked": "no
 
 
 class LockLine(Value, frozen=True, kw_only=True):
-    """What became of one cell, as it is printed."""
+    """The result of one cell, as printed."""
 
     id: str
     outcome: str

@@ -1,7 +1,4 @@
-"""This machine: its clock, environment and folders, its interpreters, and what it gives to runs.
-
-Besides `compat.cli.options`, which asks it, the only module that reads clock and environment.
-"""
+"""This machine: clock, environment, folders, interpreters, and what it gives to runs."""
 
 from __future__ import annotations
 
@@ -59,10 +56,10 @@ def environ() -> Mapping[str, str]:
 
 
 def forget_environment() -> None:
-    """Start this program again without what a worker does not need, unless it is so already.
+    """Start this program again without variables that a worker does not need.
 
-    Whoever reaches its scheduler can run code in it, and must find no token. The kernel shows for
-    ever what a process was started with, so to delete names from `os.environ` is not enough.
+    Whoever reaches its scheduler can run code in it, and must find no token. `os.environ` is not
+    enough: the kernel shows forever what a process was started with.
     """
     needed = {name: text for name, text in os.environ.items() if _OF_WORKERS.fullmatch(name)}
     if len(needed) < len(os.environ):
@@ -72,7 +69,7 @@ def forget_environment() -> None:
 
 @contextmanager
 def scratch(folder: Path) -> Iterator[Scratch]:
-    """Yield a folder of this command below one where the dead leave theirs, which are swept."""
+    """Yield a folder of this command, after removing those of dead processes beside it."""
     from compat.run.scratch import Scratch, remove_dead_folders
 
     remove_dead_folders(folder)
@@ -92,10 +89,8 @@ def run_url() -> str:
 
 
 def cache_folder() -> Path:
-    """Return where compat keeps what it can fetch again; COMPAT_CACHE_DIR moves it.
-
-    Raises UsageError for a user without a home folder (no HOME, and no entry in the system's list
-    of users).
+    """Return the cache folder; COMPAT_CACHE_DIR moves it. Raises UsageError for a user without a
+    home.
     """
     named = environ().get("COMPAT_CACHE_DIR")
     if named:
@@ -110,17 +105,17 @@ def cache_folder() -> Path:
 
 
 def level_folder(level: Isolation) -> Path:
-    """Return where is cached what cells of an isolation level may have written, or come from: no
-    other level reads it.
+    """Return the cache of an isolation level, which no other level reads: its cells may have
+    written it.
     """
     return cache_folder() / level
 
 
 def sandbox_folder(level: Isolation = "L3") -> Path:
-    """Return where cells of the level are made, and the cache of uv that they are linked from: one
-    file system, one mount. Lockers use that of L3, to which no cell can write.
+    """Return the folder of a level's cells and of the uv cache that they link from (one file
+    system).
 
-    Raises UsageError where it cannot be made or written: nothing can be installed or locked then.
+    Lockers use that of L3, to which no cell can write. Raises UsageError if it is not writable.
     """
     folder = level_folder(level) / "sandbox"
     try:
@@ -136,13 +131,9 @@ def sandbox_folder(level: Isolation = "L3") -> Path:
 
 @cache
 def machine_places() -> tuple[str, ...]:
-    """Return the folders that tell this machine from others: what stands at its root, and where
-    compat works.
-    """
+    """Return the folders that distinguish this machine from others, for redaction."""
     top = [path for path in Path("/").iterdir() if path.is_dir()]
-    named = [
-        Path(value) for name in ("TMPDIR", "TEMP", "TMP", "HOME") if (value := environ().get(name))
-    ]
+    named = [Path(value) for n in ("TMPDIR", "TEMP", "TMP", "HOME") if (value := environ().get(n))]
     own = [cache_folder(), Path.cwd(), Path(sys.prefix), Path(sys.base_prefix), *named]
     return tuple(sorted({str(path) for path in (*top, *own, *(path.resolve() for path in own))}))
 
@@ -154,9 +145,7 @@ def without_places(text: str) -> str:
 
 
 def interpreter(patch: Version, platform: str = "") -> str | None:
-    """Return the path of an interpreter of that version's series, and of the build that a platform
-    names, on this machine.
-    """
+    """Return the path of an interpreter of that series, and of the build that a platform names."""
     from compat.index.interpreters import find
     from compat.plan.platform import build_of
 
@@ -166,9 +155,7 @@ def interpreter(patch: Version, platform: str = "") -> str | None:
 
 
 def level_of(asked: str) -> Isolation:
-    """Return the isolation level to use: the one asked for, else the highest that this machine
-    allows.
-    """
+    """Return the requested isolation level, else the highest that this machine allows."""
     from compat.run.supervise import levels
 
     allowed = levels(environ())
@@ -184,10 +171,7 @@ def level_of(asked: str) -> Isolation:
 
 
 def bench_of(job: Job, worker: str, index: IndexSettings, level: Isolation, keep: bool) -> Bench:
-    """Return what a worker runs this job with; the interpreter is one of the job's series.
-
-    `worker` is the folder of its cells, below the folder of all cells.
-    """
+    """Return what a worker needs to run this job; `worker` is its folder below all cells."""
     from compat.run.interpreter import bytecode_of
     from compat.run.job import Bench
 
@@ -224,17 +208,13 @@ def install_variables(index: IndexSettings, level: Isolation = "L3") -> tuple[tu
 
 
 def readable_places(python: str) -> tuple[str, ...]:
-    """Return what cells on that interpreter see of this machine besides the system's own folders:
-    the interpreter, by the name that it is called, and what belongs to it.
-    """
+    """Return what cells on that interpreter see besides the system's folders."""
     from compat.run.isolation import prefix_places
 
-    prefix = Path(python).resolve().parents[1]
-    return (python, *map(str, prefix_places(prefix)))
+    return (python, *map(str, prefix_places(Path(python).resolve().parents[1])))
 
 
 def host_class() -> str:
-    """Return the class of this machine, never its name."""
     import psutil
 
     gigabytes = round(psutil.virtual_memory().total / 2**30)

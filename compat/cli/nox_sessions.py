@@ -1,7 +1,6 @@
-"""A fragment for the noxfile of a repository with matrices: the locked cells as sessions of nox.
+"""The locked cells as sessions of nox: `from compat.cli.nox_sessions import cell` in a noxfile.
 
-`from compat.cli.nox_sessions import cell` in a noxfile is all; `nox -l` then lists them, and
-`nox -s "cell(ID)"` installs one and runs its suite. nox itself is not a dependency of compat.
+`nox -l` lists them, and `nox -s "cell(ID)"` runs one. compat does not depend on nox.
 """
 
 import sys

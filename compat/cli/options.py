@@ -25,9 +25,7 @@ from compat.workspace import Workspace
 
 
 def faults_of_suite(workspace: Workspace) -> tuple[Fault, ...]:
-    """Return the faults of the suite; they are kept as long as its files and what they are held
-    against stay the same.
-    """
+    """Return the faults of the suite, cached by its files and by the locks."""
     folder = workspace.suite_folder
     texts = workspace.suite_texts | settings_texts(folder) if folder.is_dir() else None
 
@@ -58,20 +56,21 @@ ISOLATION_LEVEL = option("L3, L2, L1 or L0 (default: highest available).")
 KEEP_RECORDS = option("Store the checkout's locks and records by commit.")
 POLICY_DAY = option("Evaluate as of this day, such as 2027-04-01.", "--today", metavar="DATE")
 OTHER_PLATFORM = option("Declared platform, such as macos-arm64, or all.", metavar="PLATFORM")
+QUICK = option("Run only the matrix's smoke cells.")
+JOBS = option("Number of cells at once, limited by memory and disk.", "-j", min=0, default=1)
+JUNIT_FILE = option("Write the results as JUnit XML.", metavar="FILE")
+SUMMARY_FILE = option("Append a Markdown summary, for $GITHUB_STEP_SUMMARY.", metavar="FILE")
 AT = option("Fix the version of another axis; repeatable.", metavar="AXIS=VERSION")
 
 
 def needs_extra(extra: str, module: str) -> None:
-    """Raise UsageError, with the command that installs it, where what only some commands need is
-    missing.
-    """
+    """Raise UsageError, with the command that installs it, for a missing optional dependency."""
     if importlib.util.find_spec(module) is None:
         hint = f"pip install 'compat-matrix[{extra}]'"
         raise UsageError.of(f"this command needs {module}, which is not installed", hint=hint)
 
 
 def index_options() -> IndexOptions:
-    """Return the index options that stand anywhere on the command line."""
     return IndexOptions(
         index_url=given.index_url,
         extra_index_urls=tuple(given.extra_index_url or ()),
@@ -101,9 +100,7 @@ def matrix_names(folder: Path) -> tuple[str, ...]:
 
 
 def workspace_of(
-    name: str,
-    root: Path | None = None,
-    day: datetime.date | None = None,
+    name: str, root: Path | None = None, day: datetime.date | None = None
 ) -> Workspace:
     matrices, index = matrices_folder(root), index_options()
     known = matrix_names(matrices)
@@ -116,7 +113,7 @@ def workspace_of(
     called: dict[str, set[str]] = {}
     for each in known:
         spellings = {each}
-        with contextlib.suppress(DeclarationError):  # told where it is asked about
+        with contextlib.suppress(DeclarationError):  # reported when it is named
             matrix = made(each).matrix
             spellings |= {matrix.title, matrix.subject, matrix.subject_axis.package}
         for spelling in spellings:
@@ -135,9 +132,7 @@ def refuse_faulty_suite(workspace: Workspace) -> None:
 
 
 def policy_day(text: str, workspace: Workspace) -> datetime.date:
-    """Return the day that `--today` names, else today; raise UsageError for a matrix without a
-    policy, as its minimum versions do not move.
-    """
+    """Return the day that `--today` names, else today; raise UsageError without a policy."""
     if workspace.declared.policy is None:
         path = f"matrices/{workspace.name}/policy.toml"
         raise UsageError.of("this matrix declares no policy, so its floors do not move", path=path)

@@ -1,4 +1,4 @@
-"""What commands print: data on stdout, prose on stderr, one JSON envelope where it is asked for."""
+"""What commands print: data on stdout, prose on stderr, one JSON envelope with --json."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SCHEMA = 1
 
 
 def say(*lines: str, indent: int = 0) -> None:
-    """Print lines of data on stdout, whatever their length; control characters are escaped."""
+    """Print lines of data on stdout, unwrapped, with control characters escaped."""
     for line in lines:
         print(visible(" " * indent + line))
 
@@ -66,9 +66,7 @@ def about(seconds: float) -> str:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console: colour only on a terminal or as --color says, NO_COLOR and COLUMNS obeyed,
-    120 columns in a pipe.
-    """
+    """Return a console: obeys --color, NO_COLOR and COLUMNS, with 120 columns in a pipe."""
     from rich.console import Console
 
     return Console(
@@ -87,8 +85,8 @@ def columns() -> int:
 
 
 def table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows on stdout: on a terminal as a table, whose last column is wrapped and no other;
-    in a pipe as lines whose fields are divided by tabs, without the names.
+    """Print rows: on a terminal as a table with its last column wrapped, in a pipe as tab-separated
+    lines without names.
     """
     texts = [[one_line(str(field)) for field in row] for row in rows]
     if not sys.stdout.isatty():
@@ -115,7 +113,7 @@ def envelope(data: Any, faults: Iterable[Fault] = ()) -> None:
 
 
 def answer(document: Any, head: str, lines: Iterable[str], faults: Sequence[Fault] = ()) -> None:
-    """Print a document where JSON is asked for, else a line and those below it."""
+    """Print a document with --json, else a line and indented ones below it."""
     if given.as_json:
         envelope(document, faults)
         return

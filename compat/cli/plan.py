@@ -1,4 +1,4 @@
-"""The command that says what could work, and what to run now: plan."""
+"""`compat plan`: what could work, and what to run now."""
 
 import contextlib
 import math
@@ -99,10 +99,14 @@ def plan_command(
         if workspace.declared.policy is not None and workspace.kept_catalogue is not None:
             moves = pipeline.proposed(workspace, workspace.day)
             needs = tuple(dict.fromkeys(need for move in moves.proposals for need in move.needs))
+        if pythons == "here":
+            named = sorted({minor_series(v) for v in workspace.matrix.interpreters.releases})
+            # One that nothing has stands for none, as an empty choice means all.
+            pythons = " ".join(s for s in named if interpreter(Version(s))) or "none"
         options = choices.PlanOptions(
             first=needs,
             only=needs if proposed else tuple(words or ()),
-            pythons=_here(workspace) if pythons == "here" else tuple(pythons.split()),
+            pythons=tuple(pythons.split()),
         )
         if proposed and not needs:
             note("no proposal waits for a run")
@@ -155,15 +159,9 @@ def plan_command(
     raise Exit(2 if faults else 0)
 
 
-def _here(workspace: Workspace) -> tuple[str, ...]:
-    series = {minor_series(release) for release in workspace.matrix.interpreters.releases}
-    # One that nothing has stands for none, as an empty choice means all.
-    return tuple(s for s in sorted(series) if interpreter(Version(s)) is not None) or ("none",)
-
-
 def _prepare(workspace: Workspace, run_plan: choices.RunPlan, is_short: bool) -> None:
-    """Lock what runs now, and renew what plain installs come to; on stderr, as the plan is what
-    this prints. What cannot be locked says so in its shard.
+    """Lock what runs now and resolve old plain installs again. Reports on stderr: stdout is the
+    plan.
     """
     from compat.cli.installs import ask_plain, ask_platforms, platforms_named
     from compat.cli.this_machine import locker_of, wheels_locker
@@ -239,11 +237,7 @@ def _print_plan(workspace: Workspace, plan: Plan) -> None:
 
 
 def print_run_plan(workspace: Workspace, run_plan: choices.RunPlan, shown: Shown) -> int:
-    """Print the shards: as a table, as JSON, as one line for a GitHub job's matrix, as one command
-    of a shell each, or only the ids of cells that run the whole suite.
-
-    Return the exit code: 1 when cells are due and the budget is too small for each of them.
-    """
+    """Print the shards; return 1 if cells are due and the budget is too small for each."""
     matrix, packing = workspace.name, run_plan.packing
     shards = [[task.cell for task in shard.tasks] for shard in packing.shards]
     minutes = [-int(-shard.seconds // 60) for shard in packing.shards]

@@ -52,7 +52,7 @@ def mcp_command(site: str = SITE) -> None:
     Four tools over stdin and stdout: what works, why not, how to install it, and where an API
     begins and ends. Each answer has its record and day.
 
-    Examples: compat mcp public; compat mcp https://example.org/compat/
+    Examples: compat site mcp public; compat site mcp https://example.org/compat/
     """
     needs_extra("mcp", "mcp")
     from mcp.server import MCPServer

@@ -1,5 +1,5 @@
-"""How a run goes on, on stderr: a line for each worker on a terminal, else a line for each cell
-that ends and one a minute for what runs.
+"""Progress of a run on stderr: a line for each worker on a terminal, else a line for each finished
+cell and one a minute for the running ones.
 """
 
 import statistics
@@ -45,7 +45,7 @@ _STEP_OF: dict[str, str] = {
 
 @dataclass
 class _Running:
-    """A cell in the hands of a worker, or of the resolver, since a moment of the clock."""
+    """A cell in a worker or in the resolver."""
 
     cell: str
     since: float
@@ -57,16 +57,16 @@ class _Running:
 
 @dataclass(frozen=True)
 class RunHistory:
-    """What earlier runs say of cells that run: how long each step takes, where that is known, and
-    in which words a run is told.
-    """
+    """Known durations of steps, and how to word the result of a run."""
 
     steps: Mapping[str, StepSeconds] = field(default_factory=dict)
     words: Callable[[JudgedRun], str] = lambda attempt: str(attempt.outcome)
 
 
 class Progress:
-    """A Reporter for people. Use it as a context."""
+    """A Reporter for people and a context manager. `expected` has the seconds of each cell, None if
+    unknown; `minute` is the interval of lines without a terminal.
+    """
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class Progress:
         if self._live is not None:
             self._live.start()
         else:
-            threading.Thread(target=self._tell_by_the_minute, daemon=True).start()
+            threading.Thread(target=self._report_each_minute, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -116,7 +116,7 @@ class Progress:
         if self._live is not None:
             self._live.stop()
 
-    # What the workers tell.
+    # Called by the workers.
 
     def locking(self, cell: str) -> None:
         with self._lock:
@@ -168,7 +168,7 @@ class Progress:
             note(line)
 
     def _end(self, worker: int, cell: str, why: str) -> None:
-        """A result is held back while the breaker may open: the worker may be at another cell."""
+        """The breaker may hold a result back, so the worker may be at another cell already."""
         with self._lock:
             running = self._running.get(worker)
             if running is not None and running.cell == cell:
@@ -179,10 +179,7 @@ class Progress:
 
     def running_line(self) -> str:
         with self._lock:
-            parts = [
-                f"worker {worker} {running.cell} {_doing(running)}"
-                for worker, running in self._looked()
-            ]
+            parts = [f"worker {w} {r.cell} {_doing(r)}" for w, r in self._looked()]
             parts += [f"{cell} lock" for cell in self._locking]
             left = self._left()
         if not parts:
@@ -197,10 +194,7 @@ class Progress:
         with self._lock:
             rows = [(f"{worker}", running) for worker, running in self._looked()]
             rows += [("-", running) for running in self._locking.values()]
-            shown = [
-                (name, running.cell, self._parts(running, width >= _BARRED))
-                for name, running in rows
-            ]
+            shown = [(n, r.cell, self._parts(r, width >= _BARRED)) for n, r in rows]
             left = self._left()
         if width >= _WIDE:
             yield _grid([(name, cell, *parts) for name, cell, parts in shown])
@@ -229,9 +223,7 @@ class Progress:
         return sorted(self._running.items())
 
     def _left_of(self, running: _Running) -> float | None:
-        """How many seconds a cell has left, at most 0 where it takes longer than it did; None where
-        nobody knows, as while it is locked: no run tells how long that takes.
-        """
+        """Seconds left, at least 0 in a known step; None if unknown, as while locking."""
         expected = self._seconds_of(running.cell)
         if expected is None or running.activity == "lock":
             return None
@@ -248,11 +240,9 @@ class Progress:
 
     def _seconds_of(self, cell: str) -> float | None:
         expected = self._expected.get(cell)
-        if expected is None and self._taken:
-            return statistics.median(self._taken)
-        return expected
+        return statistics.median(self._taken) if expected is None and self._taken else expected
 
-    def _tell_by_the_minute(self) -> None:
+    def _report_each_minute(self) -> None:
         while not self._over.wait(self._minute):
             if line := self.running_line():
                 note(line)
@@ -282,7 +272,7 @@ def _cut(text: str) -> Text:
 
 
 def _grid(rows: Sequence[Sequence[RenderableType]]) -> Table:
-    """Rows of parts below each other; what does not fit is cut off."""
+    """Rows of columns; what does not fit is cut off."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     for _ in range(max(map(len, rows), default=0)):
         grid.add_column(no_wrap=True, overflow="ellipsis")

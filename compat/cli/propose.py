@@ -1,4 +1,4 @@
-"""Commands about moves of minimum versions: propose them, and list those to come."""
+"""`compat propose` and `compat matrix schedule`."""
 
 from collections.abc import Sequence
 from pathlib import Path

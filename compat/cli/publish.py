@@ -1,4 +1,4 @@
-"""Commands about the site: publish it into a folder, or look at it while it changes."""
+"""`compat publish`, `compat site serve` and `compat site check`."""
 
 import datetime
 import time
@@ -49,12 +49,8 @@ def publish_command(
     if keep_urls:
         files.write(matrices_folder() / URLS, (out / URLS).read_text(encoding="utf-8"))
     changed, moved = count(len(written.changed), "file"), count(len(written.moved), "redirect")
-    document = {
-        "changed": list(written.changed),
-        "unchanged": written.unchanged,
-        "moved": list(written.moved),
-        "weights": kinds,
-    }
+    document = {"changed": list(written.changed), "unchanged": written.unchanged}
+    document |= {"moved": list(written.moved), "weights": kinds}
     answer(document, f"{out}: {changed} written, {written.unchanged} unchanged, {moved}", ())
     for kind in kinds:
         size = f"heaviest {kind.size / 1024:.1f} of {kind.most // 1024} KiB gzipped"
@@ -79,10 +75,6 @@ def serve_command(
     matrices, named = matrices_folder(), environ().get("GITHUB_REPOSITORY", "")
     repository = owner_and_name(named) if named else ""
 
-    def a_second_later() -> bool:
-        time.sleep(1)
-        return True
-
     def rebuild() -> None:
         began = time.monotonic()
         try:
@@ -98,7 +90,8 @@ def serve_command(
         say(f"{preview.url} shows {out}; Ctrl+C ends it")
         # In the repository the pages are a link, which a walk of the folder above it does not
         # follow.
-        watch((matrices, assets(), assets() / "pages"), rebuild, a_second_later)
+        folders = (matrices, assets(), assets() / "pages")
+        watch(folders, rebuild, lambda: time.sleep(1) or True)  # type: ignore[func-returns-value]
 
 
 def publish_site(
@@ -109,7 +102,7 @@ def publish_site(
     root: Path | None,
     repository: str = "",
 ) -> Written:
-    """Write the site of these matrices, in their order; without names of all, largest first."""
+    """Write the site of these matrices in their order; without names, of all, largest first."""
     needs_extra("site", "PIL")
     matrices = matrices_folder(root)
     workspaces = [workspace_of(name, root, day=day) for name in names or matrix_names(matrices)]
@@ -121,8 +114,7 @@ def publish_site(
             workspaces.sort(key=lambda place: (-len(place.snapshot.entries), place.matrix.name))
         return pipeline.edition_of(workspaces, base_url, day, repository)
 
-    sources = (names, base_url, day, today(), repository)
-    return pipeline.published(edition, matrices, out, sources)
+    return pipeline.published(edition, matrices, out, (names, base_url, day, today(), repository))
 
 
 def _day(text: str) -> datetime.date:

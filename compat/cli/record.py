@@ -1,6 +1,4 @@
-"""The command that records: it judges kept evidence again, or takes what other machines made. The
-sound ones are kept, the others are named.
-"""
+"""`compat ci record`: judges cached evidence again, or imports what other machines measured."""
 
 import datetime
 import os
@@ -58,7 +56,7 @@ from compat.workspace import Workspace
 
 _MOST_FILES = 20_000
 _MOST_BYTES = 4_000_000  # a lock of 130 pins has 0.3 MB
-# Of another machine so many refusals are asked about again, at about a second each.
+# So many resolution failures of another machine are checked, at about a second each.
 _MOST_AGAIN = 300
 # Answers of another machine that are older are not of its run. The same as for records.
 _MOST_DAYS = 7
@@ -137,9 +135,7 @@ def record_command(
     note(f"{differing} when judged again")
 
 
-def convert_command(
-    matrix: str = MATRIX_NAME,
-) -> None:
+def convert_command(matrix: str = MATRIX_NAME) -> None:
     """Convert records of earlier releases.
 
     Moves records into one file per day. Deletes an old file after its content is stored; reports
@@ -157,11 +153,11 @@ def convert_command(
 
 
 class Shards(Value, frozen=True):
-    """What `compat plan --print github` prints: which cells each shard was given, and when."""
+    """The output of `compat plan --print github`: shards, and when each was planned."""
 
     class Row(Value, frozen=True, kw_only=True):
-        """A shard; it hands its records over in the folder `records-<shard>`. Of the cells in
-        `smoke` it runs the suite's core alone.
+        """A shard, whose records arrive in the folder `records-<shard>`; `smoke` cells run the core
+        only.
         """
 
         shard: Annotated[int, msgspec.Meta(ge=1)]
@@ -191,8 +187,8 @@ def _shards(path: Path) -> Shards:
 def _checkout(
     workspace: Workspace, made_by: str, plan: Shards | None, level: Isolation | None
 ) -> Checkout:
-    """This checkout, as records must fit it; its catalogue and its locks are read whole, so that
-    they are sound.
+    """This checkout, which records must fit. Reads catalogue and locks whole, so that they are
+    sound.
     """
     rows = () if plan is None else plan.include
     oldest = now() - OLDEST
@@ -207,9 +203,7 @@ def _checkout(
         tiers |= dict.fromkeys(row.cells.split(), "full")
     return Checkout(
         matrix=workspace.name,
-        cells=frozenset(
-            cell.id for cell in lockable_cells(workspace.facts_of(workspace.kept_or_asked))
-        ),
+        cells=frozenset(c.id for c in lockable_cells(workspace.facts_of(workspace.kept_or_asked))),
         locks={cell: kept_lock(path) for cell, path in workspace.lock_paths()},
         suite_digest=workspace.context.suite_digest,
         suite_ids=suite_ids(workspace.suite_texts),
@@ -223,9 +217,7 @@ def _checkout(
             None
             if plan is None
             else {
-                cell: f"records-{row.shard}"
-                for row in rows
-                for cell in (*row.cells.split(), *row.smoke.split())
+                c: f"records-{r.shard}" for r in rows for c in (*r.cells.split(), *r.smoke.split())
             }
         ),
         tiers=tiers,
@@ -233,9 +225,7 @@ def _checkout(
 
 
 def _handed_texts(folder: Path) -> Iterator[tuple[str, str | Fault]]:
-    """Yield each entry of a folder of locks with its text, or with what is wrong; links are not
-    followed.
-    """
+    """Yield each file of a folder of locks with its text or its fault, without following links."""
     for number, name in enumerate(sorted(os.listdir(folder))):
         shown = name.encode(errors="backslashreplace").decode()
         if number >= _MOST_FILES:
@@ -265,7 +255,7 @@ def _fault(name: str, message: str) -> Fault:
 
 
 class _Intake:
-    """What another machine made: what is taken of it, and what is wrong with the rest."""
+    """What another machine measured: what is imported, and the faults of the rest."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -276,7 +266,6 @@ class _Intake:
 
     @contextmanager
     def about(self, place: str) -> Iterator[None]:
-        """Keep the faults of what is handed over, with their place."""
         try:
             yield
         except DeclarationError as error:
@@ -296,9 +285,7 @@ class _Intake:
     def records(
         self, folder: Path, plan: Path | None, made_by: str, level: Isolation | None
     ) -> int:
-        """Take records. `plan` is the file that says which shard was given which cells, `made_by`
-        the address of the run, and `level` the one at which it was to run.
-        """
+        """Import records; `plan` is the file with the shards, `made_by` the URL of the run."""
         _refuse_no_folder(folder, "--from needs the folder of the records")
         try:
             shards = None if plan is None else _shards(plan)
@@ -335,16 +322,13 @@ class _Intake:
                 if before == text.encode():
                     self.there.append(name)
                     continue
-                lock = handed_lock(text, name, planned, facts, workspace.source)
-                workspace.keep_lock(cell, lock)
+                workspace.keep_lock(cell, handed_lock(text, name, planned, facts, workspace.source))
                 self.taken.append(name)
         tally = f"{count(len(self.taken), 'lock')} imported, {len(self.there)} already here"
         return self.end({"kept": self.taken, "current": self.there}, tally, self.taken)
 
     def plain(self, path: Path) -> int:
-        """Take answers about plain installs; where one says that packages were found, its lock must
-        be kept here.
-        """
+        """Import plain-install results; a successful one needs its lock here."""
         workspace, taken = self.workspace, list[PlainAnswer]()
         questions = plain_questions(workspace.feasibility)
         planned = {cell.id: cell for _, cell, _ in questions if cell is not None}
@@ -354,8 +338,7 @@ class _Intake:
         for answer in self._timely(handed_over, path.name, known, planned, unplanned):
             with self.about(f"{path.name}: {answer.cell}"):
                 if answer.refusal is None and answer.cell not in workspace.lock_digests:
-                    why = "reports packages, but its lock is not here"
-                    raise DeclarationError.of(why)
+                    raise DeclarationError.of("reports packages, but its lock is not here")
                 taken += self.checked(answer, workspace.feasibility, planned[answer.cell])
         if taken:
             keep_plain(workspace.folder, taken)
@@ -363,7 +346,6 @@ class _Intake:
         return self.end({"kept": taken}, f"{count(len(taken), 'answer')} imported")
 
     def platforms(self, folder: Path) -> int:
-        """Take answers about other platforms, each with its lock where packages were found."""
         _refuse_no_folder(folder, "--platforms needs a folder with one for each platform")
         workspace, files_of = self.workspace, self.workspace.platforms
         for name in workspace.matrix.platforms:
@@ -401,9 +383,7 @@ class _Intake:
         planned: Mapping[str, Cell],
         unplanned: str,
     ) -> Iterator[PlainAnswer]:
-        """Yield the answers that are planned, of today or of the last days, and newer than the one
-        that is known.
-        """
+        """Yield the planned, recent answers that are newer than the stored ones."""
         day = self.workspace.day
         for answer in handed_over.values():
             before, why = known.get(answer.cell), ""
@@ -422,13 +402,13 @@ class _Intake:
 
     @cached_property
     def locker(self) -> Locker:
-        """It builds nothing: other people's code has no business where records are kept."""
+        """Builds nothing: a machine that stores records must not run other people's code."""
         from compat.cli.this_machine import refusing_locker
 
         return refusing_locker(self.workspace)
 
     def may_ask(self, questions: int = 1) -> bool:
-        """Count questions; False when there are too many, and what they are about is left out."""
+        """Count questions; return False beyond the limit."""
         if self._asked + questions > _MOST_AGAIN:
             self._left += 1
             return False
@@ -436,10 +416,10 @@ class _Intake:
         return True
 
     def checked(self, answer: PlainAnswer, facts: Feasibility, cell: Cell) -> Sequence[PlainAnswer]:
-        """Return the answer in the words of this machine; none when there are too many to ask.
+        """Return the answer as the resolver here words it; none beyond the limit of questions.
 
-        What waits for a build says nothing about the versions, and a build that the matrix names is
-        taken on its word. Raises DeclarationError for a refusal that is none here.
+        An unfinished build says nothing about the versions, and a build that the matrix names is
+        trusted. Raises DeclarationError for a resolution failure that does not occur here.
         """
         refusal, matrix = answer.refusal, facts.matrix
         if refusal is None or is_spurious(refusal) or refusal.subject in matrix.builds:
@@ -449,8 +429,7 @@ class _Intake:
         if not self.may_ask():
             return []
         inputs = inputs_of(facts, cell, with_suite=False)
-        package_of = self.workspace.source.package
-        result = lock_cell(self.locker, inputs, package_of, matrix.margin_days)
+        result = lock_cell(self.locker, inputs, self.workspace.source.package, matrix.margin_days)
         own = answer_of(cell.id, result, answer.on, without_places)
         if own.refusal is None:
             raise DeclarationError.of(f"is {refusal} there, but resolves here")
@@ -467,7 +446,7 @@ def _republished(answer: PlainAnswer) -> PlainAnswer:
 
 
 class _LearntIntake(_Intake):
-    """Clauses and probes that another machine learnt, and which of them are sound here."""
+    """Clauses and probes of another machine, checked here."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
@@ -477,18 +456,15 @@ class _LearntIntake(_Intake):
         self._demands = Demands(self._facts)
 
     def learnt(self, folder: Path) -> int:
-        """Take the sound clauses and probes of a folder; return the exit code.
+        """Import the sound clauses and probes of a folder; return the exit code.
 
-        A clause is sound when it is of the last days, its facts are among those that its own cell
-        has here, on a Python that the clause names, no cell with a lock has them, and the resolver
-        refuses them here, too, on each of its Pythons. A probe is sound when a sound clause or the
-        resolver says the same. Clauses about files are not taken: they rest on a run, whose record
-        is what another machine hands in. Raises DeclarationError for a damaged file.
+        A clause is sound if it is recent, its facts are among those of its own cell on a Python
+        that it names, no locked cell has them, and resolution fails here too on each of its
+        Pythons. A probe is sound if a sound clause or the resolver confirms it. Clauses about files
+        rest on a run, whose record is imported instead. Raises DeclarationError for a damaged file.
         """
         workspace, known = self.workspace, self.workspace.learnt.clauses
-        settled = {
-            (clause.facts, python) for clause in known.conflicts for python in clause.pythons
-        }
+        settled = {(c.facts, p) for c in known.conflicts for p in c.pythons}
         clauses: list[Clause] = []
         handed_over = kept_clauses(folder, workspace.matrix).conflicts
         for clause in sorted(handed_over, key=lambda clause: (clause.facts, clause.outcome)):
@@ -557,7 +533,7 @@ class _LearntIntake(_Intake):
                 raise DeclarationError.of(f"{name} has a lock with {' and '.join(clause.facts)}")
 
     def _refused_again(self, clause: Clause) -> Clause:
-        """The clause in the words of the resolver here."""
+        """The clause as the resolver here words it."""
         own = clause
         for python in clause.pythons:
             refusal = self._learner.ask(self._on[python], frozenset(clause.facts))
@@ -572,8 +548,7 @@ class _LearntIntake(_Intake):
 
     @cached_property
     def _learner(self) -> RefusalLearner:
-        day = self.workspace.day
-        return RefusalLearner(self._facts, self.locker.lock, (), day, without_places)
+        return RefusalLearner(self._facts, self.locker.lock, (), self.workspace.day, without_places)
 
     def _python(self, cell: Cell) -> str:
         return str(cell.on(self.workspace.matrix.interpreters.name).version)

@@ -1,4 +1,4 @@
-"""The command that finds what has to give way so that a cell can be locked."""
+"""`compat find repair`."""
 
 import json
 

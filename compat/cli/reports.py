@@ -1,6 +1,5 @@
-"""What a run came to, in words for people, and for CI as JUnit XML and Markdown; and the command
-that compares variants: what the lowest declared versions come to, and what a dependency that is not
-out yet will break.
+"""Results of a run: sentences for people, JUnit XML and Markdown for CI; and `compat matrix
+variants`.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from typing import Literal
 from xml.etree import ElementTree
 
 from compat import files
-from compat.cli.arguments import Exit, given, option
-from compat.cli.options import MATRIX_NAME, workspace_of
+from compat.cli.arguments import Exit, given
+from compat.cli.options import MATRIX_NAME, SUMMARY_FILE, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.verdicts import RunWords, verdict_words
 from compat.errors import one_line
@@ -33,25 +32,17 @@ from compat.run.outcome import (
     is_suite_fault,
     parse_outcome,
 )
+from compat.site import wording
 from compat.site.install_words import floor_words, lane_blame, no_prerelease_words
-from compat.site.wording import (
-    UNCHANGED_WORDS,
-    cause_sentence,
-    count,
-    fault_words,
-    listed,
-    place_words,
-    reason_words,
-)
 from compat.value import Value
 from compat.workspace import Workspace
 
-# Up to so many places have a sentence each; more are counted.
+# Up to so many combinations have a sentence each; more are counted.
 _FEW = 3
 
 
 class _Answers:
-    """The cells of this run that have an answer, by place, the best place first."""
+    """The cells of this run that have an answer, by combination, the best first."""
 
     def __init__(self, workspace: Workspace, outcomes: Mapping[str, str]) -> None:
         self.workspace = workspace
@@ -62,7 +53,7 @@ class _Answers:
             outcome, entry = parse_outcome(text), known.get(cell)
             if entry is None or entry.cell.is_in_lane:
                 continue
-            # A doubtful outcome that no second run came to is no answer.
+            # A doubtful outcome counts once a second run confirms it.
             is_doubted = isinstance(outcome, Failed) and is_doubtful(outcome)
             counted = None if entry.outcome is None else brief(entry.outcome)
             if is_spurious(outcome) or is_suite_fault(outcome):
@@ -84,7 +75,7 @@ class _Answers:
 
     def sentence(self, entries: Sequence[Answer]) -> str:
         best, *others = entries
-        place = place_words(best.cell, self.workspace.matrix)
+        place = wording.place_words(best.cell, self.workspace.matrix)
         verb, detail = self._said(best)
         clauses = [f"{place} {verb} {self._how(best)}{detail}"]
         for entry in others:
@@ -96,7 +87,7 @@ class _Answers:
         outcome, kind = self.outcomes[entry.cell.id], entry.kind
         if isinstance(outcome, Failed) and self._is_refused(entry):
             today = " today" if entry.cell.recipe == "fresh" else ""
-            return f"cannot be installed{today}", f": {reason_words(outcome)}"
+            return f"cannot be installed{today}", f": {wording.reason_words(outcome)}"
         score = entry.score
         if entry.evidence == "smoke" and kind in ("works", "partial"):
             passes = "passes" if kind == "works" else "passes a part of"
@@ -112,7 +103,7 @@ class _Answers:
             return "passed, but has no answer yet", ""
         where = f", at {outcome.at}" if outcome.at else ""
         verb = "has no answer yet" if kind == "unknown" else "does not work"
-        return verb, f": {reason_words(outcome)}{where}"
+        return verb, f": {wording.reason_words(outcome)}{where}"
 
     def _is_refused(self, entry: Answer) -> bool:
         outcome = self.outcomes[entry.cell.id]
@@ -130,15 +121,14 @@ class _Answers:
         facts = self.workspace.at_hand.feasibility
         packages = [name for change in lifted(facts, entry.cell, lock) for name in change.packages]
         if not packages:
-            return UNCHANGED_WORDS
-        return f"when the requirements on {listed(list(dict.fromkeys(packages)), 4)} are changed"
+            return wording.UNCHANGED_WORDS
+        named = wording.listed(list(dict.fromkeys(packages)), 4)
+        return f"when the requirements on {named} are changed"
 
 
 def learnt(workspace: Workspace, outcomes: Mapping[str, str]) -> list[str]:
-    """Return what the cells of a run came to, as sentences: one for each place where they are few,
-    else the numbers and the best.
-
-    A cell that the machine, the network or the suite ended taught nothing.
+    """Return the results of a run as sentences: one for each combination if they are few, else the
+    numbers and the best. Cells ended by the machine, the network or the suite are left out.
     """
     answers = _Answers(workspace, outcomes)
     if len(answers.places) <= _FEW:
@@ -170,10 +160,8 @@ def next_step(workspace: Workspace, outcomes: Mapping[str, str]) -> str:
 
 
 class RanCell(Value, frozen=True, kw_only=True):
-    """A cell that was to run: what is known of it, what pages call that, and its run.
-
-    `record` is None where it has no result; `came_to` is what the run came to, in words or as it is
-    stored.
+    """A cell that was to run, its page's word for the result, and its record (None without one);
+    `came_to` is the outcome, in words or as stored.
     """
 
     verdict: Answer
@@ -206,12 +194,11 @@ def released_report(
 def run_report(
     workspace: Workspace, title: str, ran: Sequence[RanCell], sentences: tuple[str, ...] = ()
 ) -> Report:
-    """Return what cells came to, in the summary those that do not work first.
+    """Return the report of cells, failing ones first in the summary.
 
-    Each cell is a suite, each capability a case. A capability that fails in this combination is a
-    failure; what the release lacks, or fails in every combination of it, is skipped, as it takes
-    nothing from the verdict. Trouble of the machine or the network is an error, and so is a cell
-    without a result.
+    Each cell is a suite, each capability a case. A capability that fails only in this combination
+    is a failure. What the release lacks, or fails in every combination, is skipped. Machine and
+    network failures are errors, and so is a cell without a result.
     """
     working, others, suites = list[tuple[str, ...]](), list[tuple[str, ...]](), []
     for each in ran:
@@ -224,7 +211,7 @@ def run_report(
             cases, outcome = tuple(_cases(each.verdict, record)), record.outcome
             suites.append(ReportSuite(cell, cases, record.started, record.seconds))
             is_stored = isinstance(outcome, Failed) and each.came_to == str(outcome)
-            why = inline(cause_sentence(outcome) if is_stored else each.came_to, 500)
+            why = inline(wording.cause_sentence(outcome) if is_stored else each.came_to, 500)
         is_working = record is not None and each.verdict.kind == "works"
         (working if is_working else others).append((code(cell), inline(each.word), why))
     number = f"{len(working):,} of {len(ran):,} combinations work"
@@ -251,10 +238,10 @@ def _cases(verdict: Answer, record: Record) -> Iterator[ReportCase]:
         elif failed is None:
             yield ReportCase(name=name)
         elif name in excused:
-            why = f"{fault_words(excused[name])}: {reason_words(failed)}"
+            why = f"{wording.fault_words(excused[name])}: {wording.reason_words(failed)}"
             yield ReportCase(name=name, tag="skipped", message=why)
         else:
-            why = capability.subject or reason_words(failed)
+            why = capability.subject or wording.reason_words(failed)
             yield ReportCase(name=name, tag="failure", message=why, kind=failed.cause)
     outcome = record.outcome
     failing = {capability.id for capability in record.capabilities if capability.status == "no"}
@@ -262,7 +249,7 @@ def _cases(verdict: Answer, record: Record) -> Iterator[ReportCase]:
         yield ReportCase(
             name=outcome.stage,
             tag="error" if is_spurious(outcome) else "failure",
-            message=cause_sentence(outcome),
+            message=wording.cause_sentence(outcome),
             kind=outcome.cause,
             log=record.log,
         )
@@ -270,15 +257,13 @@ def _cases(verdict: Answer, record: Record) -> Iterator[ReportCase]:
         yield ReportCase(name="suite")
 
 
-JUNIT_FILE = option("Write the results as JUnit XML.", metavar="FILE")
-SUMMARY_FILE = option("Append a Markdown summary, for $GITHUB_STEP_SUMMARY.", metavar="FILE")
 # A job's summary may have 1 MiB; more rows than these nobody reads.
 _MOST_ROWS = 100
 
 
 class ReportCase(Value, frozen=True, kw_only=True):
-    """A case of a suite. Without a tag it passed; with one, `message` says why not, `kind` is the
-    cause as programs know it, and `log` the end of what was printed.
+    """A test case. It passed if `tag` is empty; `kind` is the cause for programs, `log` the end of
+    the output.
     """
 
     name: str
@@ -289,7 +274,7 @@ class ReportCase(Value, frozen=True, kw_only=True):
 
 
 class ReportSuite(Value, frozen=True):
-    """The cases of a cell, when its run began and how many seconds it took; None without a run."""
+    """The cases of a cell, with start and seconds of its run; None without a run."""
 
     cell: str
     cases: tuple[ReportCase, ...]
@@ -298,11 +283,7 @@ class ReportSuite(Value, frozen=True):
 
 
 class Report(Value, frozen=True, kw_only=True):
-    """What a command came to, for both files.
-
-    `command` names the suites together, `heading` is that of the summary. `rows` are a table of the
-    `columns`, in Markdown; `heading` and `sentences` are text.
-    """
+    """The content of both files; `command` names all suites, `rows` are a Markdown table."""
 
     command: str
     suites: tuple[ReportSuite, ...]
@@ -313,7 +294,7 @@ class Report(Value, frozen=True, kw_only=True):
 
 
 class ReportFiles(Value, frozen=True, kw_only=True):
-    """The files that a command is to leave; None where one was not asked for."""
+    """The files that a command writes; None if not requested."""
 
     junit: Path | None = None
     summary: Path | None = None
@@ -323,7 +304,6 @@ class ReportFiles(Value, frozen=True, kw_only=True):
         return self.junit is not None or self.summary is not None
 
     def write(self, report: Report) -> None:
-        """Write them; raise CompatError for a file that cannot be written."""
         if self.junit is not None:
             files.write(self.junit, junit_xml(report))
         if self.summary is not None:
@@ -333,10 +313,8 @@ class ReportFiles(Value, frozen=True, kw_only=True):
 
 
 def junit_xml(report: Report) -> bytes:
-    """Return the results as JUnit XML: a suite for each cell.
-
-    Of the several dialects this keeps to what Jenkins, GitLab and GitHub's viewers have in common:
-    the attributes tests, failures, errors, skipped and time, and one element below a case.
+    """Return JUnit XML with one suite a cell, limited to the dialect that Jenkins, GitLab and
+    GitHub's viewers share.
     """
     root = ElementTree.Element("testsuites", name=report.command)
     for suite in report.suites:
@@ -378,10 +356,7 @@ def summary_text(report: Report) -> str:
 NOTHING = "no cell of this release and Python works as published"
 
 
-def lanes_command(
-    matrix: str = MATRIX_NAME,
-    summary: Path | None = SUMMARY_FILE,
-) -> None:
+def lanes_command(matrix: str = MATRIX_NAME, summary: Path | None = SUMMARY_FILE) -> None:
     """Compare variants (lowest, pre-release) with the regular cells.
 
     Variants do not change the grid or the floors: lowest tests the declared minimums, prerelease
@@ -396,7 +371,7 @@ def lanes_command(
     if workspace.matrix.has_lanes:
         tried = sum(cell.verdict not in ("unknown", "infeasible") for cell in lanes.cells)
         says = "failures of its variants" if lanes.alerts else "no known failures of its variants"
-        much = f"{tried:,} of {count(len(lanes.cells), 'cell')} tried"
+        much = f"{tried:,} of {wording.count(len(lanes.cells), 'cell')} tried"
         report = Report(
             command=f"compat matrix variants {workspace.name}",
             suites=(),

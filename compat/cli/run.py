@@ -1,4 +1,4 @@
-"""The command that runs cells: which, where, and what they came to."""
+"""The command that runs cells and records the results: `compat run`."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,22 +13,19 @@ from compat.cli.machine import disk_mb, interpreter, level_of
 from compat.cli.options import (
     CELL_NAMES,
     ISOLATION_LEVEL,
+    JOBS,
+    JUNIT_FILE,
     KEEP_RECORDS,
     MATRIX_NAME,
+    QUICK,
+    SUMMARY_FILE,
     refuse_faulty_suite,
     workspace_of,
 )
 from compat.cli.output import about, envelope, note, prose, say, tell_disproofs
 from compat.cli.progress import Progress, RunHistory
 from compat.cli.record import Shards
-from compat.cli.reports import (
-    JUNIT_FILE,
-    SUMMARY_FILE,
-    ReportFiles,
-    learnt,
-    next_step,
-    released_report,
-)
+from compat.cli.reports import ReportFiles, learnt, next_step, released_report
 from compat.cli.this_machine import Interruption, ThisMachine
 from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
 from compat.declare.suite_table import Suite, Tier
@@ -65,8 +62,8 @@ def seconds_together(
 
 
 def workers_that_fit(asked: int, suite: Suite) -> int:
-    """Return how many cells may run at once: what was asked, as far as free memory and disk allow;
-    at least one. What is short is said.
+    """Return how many cells may run at once: at least one, at most as many as memory and disk
+    allow.
     """
     import psutil
 
@@ -85,9 +82,7 @@ def workers_that_fit(asked: int, suite: Suite) -> int:
 
 
 def print_lost(result: BatchResult) -> None:
-    """Say what a reader of the end of a log must not miss: workers that stopped, and cells that the
-    machine lost.
-    """
+    """Report lost workers and lost cells at the end of the log, where readers look."""
     for worker, why in result.lost_workers.items():
         note(f"warning: worker {worker} stopped and took no more cells: {why}")
     if result.unrun:
@@ -101,13 +96,8 @@ def print_lost(result: BatchResult) -> None:
 
 
 def print_untried(result: BatchResult) -> None:
-    """Say each reason once for which cells were not tried, as for want of their Python."""
     for why, cells in Counter(result.untried.values()).items():
         note(f"{count(cells, 'cell has', 'cells have')} no answer: {why}")
-
-
-QUICK = option("Run only the matrix's smoke cells.")
-JOBS = option("Number of cells at once, limited by memory and disk.", "-j", min=0, default=1)
 
 
 def run_command(
@@ -293,14 +283,11 @@ def _run(
         # so.
         print_failures(_not_working(workspace, result.outcomes))
         spent = [record.step_seconds for record in result.records]
-        parts = {
-            "install": sum(step.install or 0 for step in spent),
-            "import": sum(step.import_ or 0 for step in spent),
-            "suite": sum(step.suite or 0 for step in spent),
-            "compat itself": sum(step.overhead or 0 for step in spent),
-        }
-        if total := sum(parts.values()):
-            shares = (f"{name} {s:.0f} s ({100 * s / total:.0f} %)" for name, s in parts.items())
+        fields = ("install", "import_", "suite", "overhead")
+        parts = [sum(getattr(step, field) or 0 for step in spent) for field in fields]
+        if total := sum(parts):
+            names = zip(("install", "import", "suite", "compat itself"), parts, strict=True)
+            shares = (f"{name} {s:.0f} s ({100 * s / total:.0f} %)" for name, s in names)
             note(f"Time in cells: {', '.join(shares)}")
         for line in (*learnt(workspace, result.outcomes), next_step(workspace, result.outcomes)):
             prose(line)
@@ -310,28 +297,21 @@ def _run(
     if options.keep:
         note(f"the cells are in {result.folder}; remove the folder when you are done")
     reports.write(released_report(workspace, cells, result.records))
-    return 128 + interruption.signal if interruption.signal else _exit_code(workspace, result)
+    if interruption.signal:
+        return 128 + interruption.signal
+    return _exit_code(workspace, result)
 
 
 def _not_working(workspace: Workspace, outcomes: Mapping[str, str]) -> dict[str, str]:
-    return {
-        cell: outcome
-        for cell, outcome in outcomes.items()
-        if workspace.verdict(cell).kind != "works"
-    }
+    return {c: o for c, o in outcomes.items() if workspace.verdict(c).kind != "works"}
 
 
 def _exit_code(workspace: Workspace, result: BatchResult) -> int:
-    if result.suite_faults:
-        return 2
-    if result.is_incomplete:
-        return 3
+    if result.suite_faults or result.is_incomplete:
+        return 2 if result.suite_faults else 3
     # What fails in every combination of a release is no failure of the cell that was run.
-    all_work = all(
-        outcome == "pass" or workspace.verdict(cell).kind == "works"
-        for cell, outcome in result.outcomes.items()
-    )
-    return 0 if all_work else 1
+    failing = {cell: text for cell, text in result.outcomes.items() if text != "pass"}
+    return int(bool(_not_working(workspace, failing)))
 
 
 def _print_dry_run(workspace: Workspace, chosen: Sequence[CellToRun], options: RunOptions) -> None:

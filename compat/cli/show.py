@@ -1,4 +1,4 @@
-"""The command that shows what is known: verdicts, test results, and the table of capabilities."""
+"""The command that shows what is known of cells: `compat show`."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +12,7 @@ from compat.cli.installs import show_plain
 from compat.cli.machine import now
 from compat.cli.options import MATRIX_NAME, OTHER_PLATFORM, workspace_of
 from compat.cli.output import envelope, note, say
+from compat.cli.output import table as print_table
 from compat.declare.capabilities import group_of, with_table
 from compat.errors import UsageError
 from compat.plan.cell import split_platform
@@ -94,7 +95,8 @@ def show_command(
     elif cell:
         _print_results(workspace, cell)
     elif by_cell:
-        verdicts.print_table(workspace, cells)
+        lines = [verdicts.columns_of(workspace, name) for name in cells]
+        print_table([*lines[0]] if lines else ("cell",), [[*line.values()] for line in lines])
     else:
         verdicts.print_verdicts(workspace, cells, few=0)
         if not cells:
@@ -123,10 +125,8 @@ def _print_results(workspace: Workspace, cell: str) -> None:
         say("  helpers of the suite (not evidence about the library):")
     say(*map(_answer, verdict.helpers), indent=4)
     records = workspace.records(cell)
-    # Only of a failed test it takes the other cells of the release to say what a run came to.
-    has_failed = any(
-        isinstance(record.outcome, Failed) and record.outcome.stage == "test" for record in records
-    )
+    # Only the words for a failed test depend on the other cells of the release.
+    has_failed = any(isinstance(r.outcome, Failed) and r.outcome.stage == "test" for r in records)
     run_words = verdicts.RunWords(workspace, [cell] if has_failed else [])
     for record in records:
         result = f"{run_words.of_record(record)}, {record.seconds:.0f} s"
@@ -141,8 +141,8 @@ def _print_results(workspace: Workspace, cell: str) -> None:
 
 
 def answer_lines(capabilities: Sequence[Capability], faults: Mapping[str, str]) -> Iterator[str]:
-    """Yield a line for each capability; where many are tests of a project, one for all of a file
-    that work.
+    """Yield a line for each capability; if a project has many tests, one line for the passing ones
+    of a file.
     """
     if sum("::" in capability.id for capability in capabilities) <= MOST_LINES:
         yield from (_answer(answer, faults.get(answer.id, "")) for answer in capabilities)
@@ -166,7 +166,6 @@ def _answer(capability: Capability, fault: str = "") -> str:
 
 
 def reproduction(workspace: Workspace, cell: str) -> list[str]:
-    """Return the commands that reproduce a cell by hand."""
     lock = workspace.lock(cell)
     if lock is None and workspace.verdict(cell).kind == "infeasible":
         return [f"its arithmetic: compat plan {workspace.name} --explain {cell}"]
@@ -179,6 +178,5 @@ def reproduction(workspace: Workspace, cell: str) -> list[str]:
     if declared.tests:
         # Not `python -m pytest`: that would put the checkout before what is installed.
         suite = shlex.join(["pytest", declared.tests, *declared.arguments])
-    library = commands(lock, place, workspace.matrix).uv
-    lines = (*library, *suite_lines(lock, place), suite)
+    lines = (*commands(lock, place, workspace.matrix).uv, *suite_lines(lock, place), suite)
     return ["reproduce:", *(f"  {line}" for line in lines)]

@@ -39,8 +39,8 @@ def locker_of(
     level: Isolation | None = None,
     shown: Sequence[SourceRelease] = (),
 ) -> Locker:
-    """Return the locker of that name; builds run at the isolation level, else at the highest that
-    there is. uv is `shown` releases that no index has.
+    """Return the locker of that name; builds run at the level, else at the highest available. uv
+    also sees the `shown` releases, which no index has.
     """
     if name == "pip-tools":
         return PipToolsLocker(
@@ -55,10 +55,8 @@ def locker_of(
 
 
 def probing_locker(workspace: Workspace) -> Locker:
-    """Return a locker that says whether there are packages for a cell.
-
-    What a source distribution requires it learns from one build for each Python, whatever the date:
-    that decides the tools of a build, seldom what comes of it. Its locks are none to install.
+    """Return a locker for probes: it builds each source distribution once a Python, whatever the
+    date, so its locks are not for installing.
     """
     builder = Builder(lambda python: workshop_of(workspace, python, machine.level_of("")))
     known: dict[tuple[Pin, str], Published] = {}
@@ -76,19 +74,15 @@ def probing_locker(workspace: Workspace) -> Locker:
 
 
 def refusing_locker(workspace: Workspace) -> Locker:
-    """Return a locker that builds nothing: what a build would have to tell it takes for nothing.
+    """Return a locker that builds nothing and assumes no requirements of what needs a build.
 
-    So its refusals hold whatever the builds would tell; its locks are none to install.
+    So its failures hold whatever the builds would report; its locks are not for installing.
     """
     return _uv(workspace, None)
 
 
 def wheels_locker(workspace: Workspace, name: LockerName) -> Locker:
-    """Return a locker for other platforms, which builds nothing: what would have to be built there
-    it takes for such that requires nothing, and says so.
-
-    Raises UsageError for pip-tools, which cannot resolve for another platform.
-    """
+    """Return a locker for other platforms, which builds nothing; raise UsageError for pip-tools."""
     if name == "pip-tools":
         raise UsageError.of(
             "pip-tools resolves for the machine that it runs on alone, not for another platform",
@@ -134,9 +128,8 @@ def workshop_of(workspace: Workspace, patch: Version, level: Isolation) -> Works
 
 
 class MachineSearch:
-    """A search of a matrix that runs cells on this machine until it is stopped.
-
-    Raises DeclarationError where the matrix's suite cannot be run as it is declared.
+    """A search that runs cells on this machine until it is stopped; raises DeclarationError for a
+    faulty suite.
     """
 
     def __init__(self, workspace: Workspace, isolation: str) -> None:
@@ -157,7 +150,6 @@ class MachineSearch:
             )
 
     def refuse_suite_fault(self, cell: str, result: BatchResult) -> None:
-        """Raise DeclarationError for a cell that left no record, as its suite is at fault."""
         if result.suite_faults:
             raise DeclarationError.of(
                 f"{cell} has no record, the suite or its declaration is at fault",
@@ -221,7 +213,7 @@ class ThisMachine:
 
 
 class Interruption:
-    """The order to stop, and the signal that gave it; 0 while there is none."""
+    """The order to stop, and its signal; 0 while there is none."""
 
     def __init__(self) -> None:
         self.cancel = threading.Event()
@@ -230,11 +222,10 @@ class Interruption:
             signal.signal(number, self._stop)
 
     def _stop(self, number: int, _: object) -> None:
-        """Order the end; the second time end at once: the keepers kill their cells, the next run
+        """Order the end; at the second signal end at once: keepers kill their cells, the next run
         sweeps the folders.
 
-        Writes past Python's own streams, as the signal may have come while they were being written
-        to.
+        Bypasses Python's streams, which the signal may have interrupted.
         """
         if self.signal:
             # The progress on a terminal hides the cursor.

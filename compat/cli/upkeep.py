@@ -1,5 +1,5 @@
-"""What talks to GitHub: commits and pull requests of what was measured and proposed, and the watch
-over scheduled workflows.
+"""`compat ci push`, `compat ci watchdog`, and the pull request and issue of `compat propose
+--open`.
 """
 
 import hashlib
@@ -26,24 +26,20 @@ LABEL = "minimum versions"
 
 
 def github_of(repository: str) -> GitHub:
-    """Return a repository on GitHub, signed with the token of the environment.
-
-    Where no name is given, GITHUB_REPOSITORY names it.
-    """
+    """Return the repository (default: GITHUB_REPOSITORY), signed with GITHUB_TOKEN."""
     repository = repository or environ().get("GITHUB_REPOSITORY", "")
     if not repository:
         hint = "name it with --repository owner/name, or in the environment as GITHUB_REPOSITORY"
         raise UsageError.of("no repository given", hint=hint)
     address = environ().get("GITHUB_API_URL") or API
-    token = environ().get("GITHUB_TOKEN") or None
-    return GitHub(address, repository, token, requests.Session())
+    return GitHub(address, repository, (environ().get("GITHUB_TOKEN") or None), requests.Session())
 
 
 def sync(
     moves: ProposedMoves, repository: str, base: str, site: str, dry_run: bool
 ) -> dict[str, standing.Outcome]:
-    """Bring the pull request and the issue to what they should be; `site` is the address of the
-    published pages, if there are any.
+    """Bring the pull request and the issue up to date; `site` is the base URL of published pages,
+    if any.
     """
     github, title = github_of(repository), moves.snapshot.matrix.title
     key = re.sub("[^a-z0-9]+", "-", f"floors-{moves.snapshot.matrix.name}").strip("-")

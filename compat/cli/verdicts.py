@@ -1,6 +1,4 @@
-"""The verdicts of cells as commands print them: a grid, lines or a table for people, rows for
-programs.
-"""
+"""Results of cells as commands print them: grid, lines and table for people, rows for programs."""
 
 from __future__ import annotations
 
@@ -65,9 +63,9 @@ def verdict_words(workspace: Workspace, cell: str) -> str:
 
 
 def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -> None:
-    """Print the verdicts of cells: as lines if they are few, else as grids.
+    """Print results: a few as lines, more as grids.
 
-    A cell that the matrix cannot read any more, or of a lane, has no place in a grid, so it has a
+    Cells of variants, and cells that the matrix no longer has, have no place in a grid and get a
     line.
     """
     from compat.cli.grid import print_grid, sign_text
@@ -84,7 +82,7 @@ def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -
         return
     rows = []
     for cell in cells:
-        columns, entry, sign = _columns(workspace, cell), known.by_id.get(cell), ""
+        columns, entry, sign = columns_of(workspace, cell), known.by_id.get(cell), ""
         del columns["outcome"]
         if entry is not None:  # one that the matrix cannot read any more is not on the site either
             style = style_of(entry, beside(workspace.at_hand, entry))
@@ -93,15 +91,8 @@ def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -
     table(("", "cell", "verdict", "score", "latest"), rows)
 
 
-def print_table(workspace: Workspace, cells: Sequence[str]) -> None:
-    rows = [_columns(workspace, cell) for cell in cells]
-    table([*rows[0]] if rows else ("cell",), [[*columns.values()] for columns in rows])
-
-
 class RunWords:
-    """Says what runs of cells came to, with what fails in every combination of a release apart from
-    what fails in this one.
-    """
+    """Words for results of runs that separate what fails in every combination of a release."""
 
     def __init__(self, workspace: Workspace, cells: Iterable[str]) -> None:
         known = workspace.at_hand
@@ -113,8 +104,8 @@ class RunWords:
         }
 
     def of(self, cell: str, outcome: Outcome, capabilities: Iterable[Capability]) -> str:
-        """Return what a run came to: `passed but for FedProx, which fails in every combination of
-        this release` where nothing else failed, else the outcome as it is stored.
+        """Return `passed but for FedProx, which fails in every combination of this release` if
+        nothing else failed, else the stored outcome.
         """
         faults, failing = self._faults.get(cell, ()), [c for c in capabilities if c.status == "no"]
         if not isinstance(outcome, Failed) or outcome.stage != "test" or not failing:
@@ -134,7 +125,6 @@ class RunWords:
         return self.of(attempt.evidence.cell, attempt.outcome, tried)
 
     def _apart(self, faults: Mapping[str, Blame]) -> str:
-        """Each fault with what it takes: `a and b, which fail in every combination of ...`."""
         clauses = []
         for blame in EXCUSED:
             names = sorted(name for name in faults if faults[name] == blame)
@@ -159,8 +149,7 @@ def print_failures(outcomes: Mapping[str, str]) -> None:
         say(f"  {named}")
 
 
-def _columns(workspace: Workspace, cell: str) -> dict[str, str]:
-    """What is said of a cell, by column: a further column is one more line here."""
+def columns_of(workspace: Workspace, cell: str) -> dict[str, str]:
     verdict = workspace.verdict(cell)
     last = _last_outcome(workspace, cell)
     outcome = f"last run: {last}" if last else ""

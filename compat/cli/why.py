@@ -1,6 +1,4 @@
-"""`compat find reason`: what keeps the lowest version of an axis where it is, from what is kept
-beside the matrix.
-"""
+"""`compat find reason`: what pins an axis's minimum version, from the stored results."""
 
 from compat.cli.arguments import argument, given, option
 from compat.cli.options import (
@@ -16,16 +14,7 @@ from compat.declare.matrix import PackageAxis
 from compat.errors import UsageError
 from compat.search import why
 from compat.search.needs import kept_needs
-from compat.site.why_words import (
-    BLIND_SPOTS,
-    below_sentence,
-    below_words,
-    keeper_sentence,
-    package_sentence,
-    place_lines,
-    short_answer,
-    unreached_sentence,
-)
+from compat.site import why_words
 from compat.site.wording import count
 
 _OWN: tuple[why.Keeper, ...] = ("code", "type", "annotation", "guard")
@@ -78,18 +67,20 @@ def why_command(
 
             envelope({"releases": [package_document(bound) for bound in lowest]})
         for bound in () if given.as_json else lowest:
-            say(package_sentence(bound))
+            say(why_words.package_sentence(bound))
             if release is not None:
                 none = f"No cell below {package} {bound.lower} has run."
                 none = none if bound.lower else "No lower bound, so no cell lies below it."
-                say(*[below_sentence(cell, package) for cell in bound.below] or [none], indent=2)
+                say(
+                    *[why_words.below_sentence(cell, package) for cell in bound.below] or [none],
+                    indent=2,
+                )
         return
     needs = kept_needs(workspace.folder)
     if write:
         from compat.fleet.wheel_needs import WheelNeeds, keep_needs, reader_name, releases_to_read
 
-        unread_releases = releases_to_read(workspace, needs, release)
-        read = WheelNeeds(workspace).read(unread_releases, note)
+        read = WheelNeeds(workspace).read(releases_to_read(workspace, needs, release), note)
         if read:
             needs = kept_needs(workspace.folder).with_releases(read, reader_name())
             keep_needs(workspace, needs)
@@ -99,7 +90,7 @@ def why_command(
         from compat.site.api.documents import python_document
 
         documents = [python_document(floor) for floor in floors]
-        envelope({"read_by": needs.read_by, "releases": documents, "limits": BLIND_SPOTS})
+        envelope({"read_by": needs.read_by, "releases": documents, "limits": why_words.BLIND_SPOTS})
         return
     if release is None:
         names = ("release", "declared", "code", "types", "annotations (places/files)", "guards")
@@ -113,7 +104,7 @@ def why_command(
                 of = [g for g in groups if g.kind == kind and g.series == series]
                 shown = f"{series} ({of[0].places}/{of[0].files})" if of else series
                 cells.append("?" if floor.needs is None else shown)
-            cells += [short_answer(floor), floor.works_on, below_words(floor)]
+            cells += [why_words.short_answer(floor), floor.works_on, why_words.below_words(floor)]
             rows.append(cells)
         table((*names, *more), rows)
     else:
@@ -121,11 +112,11 @@ def why_command(
         asked = floor.requires_python
         declared = f"is {asked}" if asked else "is not declared"
         say(f"{subject.package} {floor.release}: requires-python {declared}")
-        say(keeper_sentence(floor))
-        say(*place_lines(floor) if floor.keepers else (), indent=2)
+        say(why_words.keeper_sentence(floor))
+        say(*why_words.place_lines(floor) if floor.keepers else (), indent=2)
         if floor.unreached:
-            say(unreached_sentence(floor))
-        say(*(below_sentence(cell, "Python") for cell in floor.below))
+            say(why_words.unreached_sentence(floor))
+        say(*(why_words.below_sentence(cell, "Python") for cell in floor.below))
         if not floor.below:
             say(f"The release itself was not run on a Python older than {floor.series}.")
     unread = sum(floor.needs is None for floor in floors)
@@ -133,4 +124,4 @@ def why_command(
         how = f"`compat find reason {known.matrix.name} python --write` reads the wheels"
         prose(f"{count(unread, 'release')} not read yet; {how}")
     elif needs.read_by:
-        prose(f"Detected by {needs.read_by}. {BLIND_SPOTS}")
+        prose(f"Detected by {needs.read_by}. {why_words.BLIND_SPOTS}")

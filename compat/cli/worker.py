@@ -1,4 +1,4 @@
-"""Runs on several machines: the workers of a cluster, and a run that uses them."""
+"""Runs on several machines: workers of a cluster, and a run that uses them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def address_of(text: str, tls: Path | None, serves: bool = False) -> ClusterAddress:
     """Return the address of a cluster; raise UsageError without Dask, or for another text.
 
-    Without `tls`, the user's own certificates are meant; who `serves` makes them.
+    Without `tls`, uses the user's own certificates, which `serves` creates.
     """
     if importlib.util.find_spec("distributed") is None:
         hint = "pip install 'compat-matrix[fleet]'"
@@ -51,7 +51,7 @@ def address_of(text: str, tls: Path | None, serves: bool = False) -> ClusterAddr
 
 
 class FleetMachine(ThisMachine):
-    """The workers of a cluster; cells are locked on this machine, and recorded here."""
+    """The workers of a cluster; this machine locks and records."""
 
     def __init__(self, workspace: Workspace, address: ClusterAddress) -> None:
         # Cells run at the workers' levels; what locking builds, it builds here.
@@ -60,8 +60,8 @@ class FleetMachine(ThisMachine):
         self._remote: Remote | None = None
 
     def workers(self, options: RunOptions, cancel: threading.Event) -> int:
-        """Return how many workers there are, waiting for the first; raise CompatError when none
-        comes, or no scheduler answers.
+        """Return how many workers there are, waiting for the first; raise CompatError if none
+        comes.
         """
         from compat.fleet.cluster import Cluster, ClusterLost, Remote
 
@@ -105,7 +105,7 @@ class FleetMachine(ThisMachine):
 # The series that a worker looks for: CPython 3.6 is the oldest that cells were made with, and the
 # newest is some years ahead of 2026.
 _SERIES = range(6, 20)
-# A scheduler that is started anew is back within minutes; a worker that nobody calls ends then.
+# A scheduler restarts within minutes; a worker without one ends after this time.
 PATIENCE_SECONDS = 600.0
 
 TLS = option("Folder of ca.pem, cert.pem and key.pem; encrypts.", metavar="FOLDER")
@@ -144,7 +144,7 @@ def worker_command(
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, stop)
         codes = [process.wait() for process in processes]
-        # One that was killed by a signal has done no wrong itself, but is not there any more.
+        # A process killed by a signal is lost, whatever it had done.
         raise Exit(max(3 if code < 0 else code for code in codes))
     index = index_settings()
     level, resources = machine.level_of(isolation), offered(share)
@@ -203,8 +203,8 @@ def cluster_command(
 
 
 def offered(share: int) -> dict[str, float]:
-    """Return what a worker of this machine has, as resources of Dask: one cell at a time, the
-    interpreters, an N-th of the free memory and disk in MiB, and this code of compat.
+    """Return the Dask resources of a worker here: one cell at a time, its interpreters, 1/share of
+    free memory and disk in MiB, and this code.
     """
     import psutil
 

@@ -1,7 +1,6 @@
-"""What a suite holds: the capability of each test with its title and its code, the tests that
-pytest collects whatever is installed, and those of its core.
+"""What a suite has: capabilities, the tests that pytest always collects, and those of its core.
 
-The suite is read, never imported: its imports are those of a cell.
+The suite is parsed, never imported: its imports are those of a cell.
 """
 
 import ast
@@ -19,7 +18,7 @@ from compat.value import StrictValue
 SETTINGS = "pytest.ini"
 # What pytest collects by itself: https://docs.pytest.org/en/stable/explanation/goodpractices.html
 TEST_FILES = ("test_*.py", "*_test.py")
-# What stands in a cell for the __init__.py of a package above the tests: the installed one counts.
+# Replaces in a cell the __init__.py of a package above the tests: the installed one counts.
 MARK = b"# compat: the installed package stands here, and the tests below are a part of it.\n"
 # Between these marks a document of the suite holds the table that is made from records.
 BEGIN, END = "<!-- capabilities -->", "<!-- /capabilities -->"
@@ -51,11 +50,8 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 class Described(StrictValue, frozen=True):
     """A capability as its test declares it.
 
-    `code` is the test's source; `helper` names the suite's file to copy.
-
-    `looks_for` has, for each thing that changed its name, its spellings in the order in which they
-    are tried. `of` says whose it is: the subject's, or, where it is "helper", that of a file of the
-    suite alone.
+    `looks_for` has the spellings of each renamed thing, in the order in which they are tried. `of`
+    is "helper" for a capability of the suite itself; `helper` is the suite's file to copy.
     """
 
     id: str
@@ -75,8 +71,8 @@ class Described(StrictValue, frozen=True):
 
 
 def group_of(capability: str) -> str:
-    """Return the group of a capability: the part of its id before the first dot; of a test without
-    a marker, which is called `file::test`, the file.
+    """Return the part of the id before the first dot; for a test without a marker (`file::test`),
+    the file.
     """
     file, is_test, _ = capability.partition("::")
     return file if is_test else capability.partition(".")[0]
@@ -85,9 +81,8 @@ def group_of(capability: str) -> str:
 class SuiteIds(StrictValue, frozen=True):
     """The ids under which the tests of a suite report.
 
-    `ids` are those of its markers. A test without one reports as `file::test`, so `files` and
-    `functions` have those names. `unreadable` is a place, `file:line`, where the suite makes ids
-    that only a run can tell; else it is empty.
+    `ids` are those of its markers. A test without one reports as `file::test`. `unreadable` is a
+    place, `file:line`, whose ids only a run can determine.
     """
 
     ids: frozenset[str] = frozenset()
@@ -96,9 +91,7 @@ class SuiteIds(StrictValue, frozen=True):
     unreadable: str = ""
 
     def has(self, capability: str) -> bool:
-        """Return whether a test of the suite can report under that id, as far as can be known
-        without a run.
-        """
+        """Return whether a test can report under that id, as far as is known without a run."""
         if self.unreadable or capability in self.ids:
             return True
         file, *names = capability.partition("[")[0].split("::")
@@ -113,7 +106,6 @@ def tree_of(text: str) -> ast.Module | None:
 
 
 def _functions(tree: ast.Module) -> Iterator[tuple[ast.ClassDef | None, _Function]]:
-    """The functions at the top of a file and of its classes, each with its class."""
     for node in tree.body:
         if isinstance(node, _Function):
             yield None, node
@@ -155,9 +147,7 @@ def helper_ids(capabilities: Iterable[Described]) -> frozenset[str]:
 
 
 def with_table(document: str, table: str) -> str:
-    """Return the document with the table between its two marks; raise ValueError when it has no
-    such pair.
-    """
+    """Return the document with the table between its two marks; raise ValueError without them."""
     before, begun, rest = document.partition(BEGIN)
     _, ended, after = rest.partition(END)
     if not begun or not ended:
@@ -166,11 +156,10 @@ def with_table(document: str, table: str) -> str:
 
 
 def described(files: Mapping[str, str], *, unmarked: bool = False) -> tuple[Described, ...]:
-    """Return the capabilities that the suite's files declare, sorted by id; the first test of an id
-    speaks for it.
+    """Return the capabilities that the files declare, sorted by id; the first test of an id counts.
 
-    A file that is not Python, and a marker whose values are not literals, declare nothing. With
-    `unmarked`, a test without a marker is a capability by its node id, with its docstring.
+    Ignores files that are not Python, and markers whose values are not literals. With `unmarked`, a
+    test without a marker is a capability by its node id, with its docstring.
     """
     by_id: dict[str, Described] = {}
     for name in sorted(files):
@@ -195,9 +184,7 @@ def kept_described(
     *,
     unmarked: bool = False,
 ) -> tuple[Described, ...]:
-    """Return what `described` does; `kept` returns what the function that it is given would, from
-    where it is kept for these sources, `code` being one of them.
-    """
+    """Return `described`, cached by `kept` for these sources and `code`."""
     sources = (msgspec.msgpack.encode((files, unmarked), order="sorted"), code)
     body = kept(sources, lambda: msgspec.msgpack.encode(described(files, unmarked=unmarked)))
     return msgspec.msgpack.decode(body, type=tuple[Described, ...])
@@ -225,9 +212,7 @@ def _described(name: str, node: _Function, lines: Sequence[str], **fields: Any) 
 
 
 def mark_of(decorator: ast.expr) -> tuple[str, dict[str, Any]] | None:
-    """The name and the literal arguments of `@pytest.mark.<name>(...)`; None for any other
-    decorator.
-    """
+    """Name and literal arguments of `@pytest.mark.<name>(...)`; None for another decorator."""
     if isinstance(decorator, ast.Call):
         return _marker(decorator)
     is_mark = isinstance(decorator, ast.Attribute) and _is_mark(decorator.value)
@@ -274,12 +259,10 @@ def _groups(value: object) -> tuple[tuple[str, ...], ...]:
 
 
 def collectable_tests(texts: Mapping[str, str]) -> frozenset[str]:
-    """Return the tests that pytest has to collect from the suite whatever is installed, as
-    `file::class::function`.
+    """Return the tests that pytest always collects, as `file::class::function`.
 
-    `texts` are its files by their path below it. Only what nothing can leave out is named: plain
-    test functions and methods at the top of their file, where no setting, no hook and no
-    module-level skip or deletion has a say.
+    `texts` are the suite's files by path. Only plain test functions and methods at the top of their
+    file count, and only where no setting, hook, module-level skip or deletion can remove them.
     """
     python = {name: text for name, text in texts.items() if name.endswith(".py")}
     tests = {name: text for name, text in python.items() if is_test_file(name)}
@@ -297,8 +280,7 @@ def collectable_tests(texts: Mapping[str, str]) -> frozenset[str]:
     return frozenset(
         f"{name}::{test}"
         for name, text in tests.items()
-        if not any(word in text for word in _CHOOSING_HERE)
-        and _PASSED_OVER.isdisjoint(name.split("/"))
+        if not any(w in text for w in _CHOOSING_HERE) and _PASSED_OVER.isdisjoint(name.split("/"))
         for test in _plain_tests(text)
     )
 
@@ -318,43 +300,34 @@ def _plain_tests(text: str) -> Iterator[str]:
 
 
 def _is_plain(node: _Function | ast.ClassDef, prefix: str) -> bool:
-    marks = (
-        ast.unparse(each).startswith(("pytest.mark.", "mark.")) for each in node.decorator_list
-    )
+    marks = (ast.unparse(e).startswith(("pytest.mark.", "mark.")) for e in node.decorator_list)
     return node.name.startswith(prefix) and all(marks)
 
 
 def _is_plain_class(node: ast.ClassDef) -> bool:
-    # pytest passes over a class with a constructor, its own or one that it inherits.
+    # pytest skips a class with a constructor, its own or inherited.
     functions = (inner.name for inner in node.body if isinstance(inner, _Function))
     return _is_plain(node, "Test") and not node.bases and "__init__" not in functions
 
 
 def core_ids(patterns: Sequence[str], texts: Mapping[str, str]) -> frozenset[str]:
-    """Return the ids of the suite that the patterns name; a file of the suite alone has none.
-
-    `texts` are the suite's files by their path below it. A test without a marker is called
-    `file::test`.
-    """
+    """Return the ids of the suite that the patterns match, without those of helpers."""
     ids = _ids(texts) if patterns else frozenset()
     return frozenset(name for name in ids if any(fnmatchcase(name, text) for text in patterns))
 
 
 def core_tests(ids: Iterable[str], texts: Mapping[str, str]) -> frozenset[str]:
-    """Return the tests that pytest has to collect and that report under one of the ids, as
-    `file::class::function`.
+    """Return the tests that pytest always collects and that report under one of the ids.
 
-    A test is left out where its file does not tell its id.
+    A test is left out if its file does not show its id.
     """
     wanted, reported = frozenset(ids), _reported(texts)
-    return frozenset(
-        test for test in collectable_tests(texts) if reported.get(test, "") in wanted - {""}
-    )
+    return frozenset(t for t in collectable_tests(texts) if reported.get(t, "") in wanted - {""})
 
 
 def owed_ids(texts: Mapping[str, str]) -> frozenset[str]:
-    """Return the ids that a run which passed must report: of tests that nothing leaves out and
-    whose files, like those that they share, hold no skip. What is absent is reported, too.
+    """Return the ids that a passing run must report: of tests that nothing can remove and whose
+    files, and shared files, have no skip.
     """
     helpers = (text for name, text in texts.items() if not is_test_file(name))
     if any(map(_SKIPS.search, helpers)):
@@ -407,11 +380,11 @@ def _module_marks(tree: ast.Module | None) -> list[ast.expr]:
 
 
 def reach_above(texts: Mapping[str, str], package: str) -> bool:
-    """Return whether a test imports from above its folder of tests, relative to it or by the
-    package's name, so that the tests are a part of their package.
+    """Return whether a test imports from above its folder, so that the tests are part of their
+    package.
 
-    `texts` are the Python files by their path below the parent of that folder, `package` is the
-    dotted name of that parent.
+    `texts` are the Python files by path below the parent of that folder, whose dotted name is
+    `package`.
     """
     return any(_reaches(path, text, package) for path, text in texts.items())
 

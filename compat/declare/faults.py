@@ -1,6 +1,4 @@
-"""The `declare` room's way to tell what is wrong: where it stands, what is allowed, and what was
-probably meant.
-"""
+"""Faults of declarations: where, what is allowed, and what was probably meant."""
 
 import datetime
 import difflib
@@ -32,7 +30,7 @@ _KINDS: tuple[tuple[type, str], ...] = (
 
 
 class Finding(NamedTuple):
-    """A fault inside a document, before it is said which document."""
+    """A fault inside a document that is not named yet."""
 
     code: str
     path: Path
@@ -74,7 +72,7 @@ def repeated(keys: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
 
 
 def key_path(parts: Iterable[Part]) -> str:
-    """Return the path of a key as TOML people write it: `rules[2].when.tf`. Arrays count from 0."""
+    """Return the path of a key as in TOML: `rules[2].when.tf`; arrays count from 0."""
     path = ""
     for part in parts:
         if isinstance(part, int):
@@ -92,9 +90,7 @@ def fault_place(source: str, parts: Iterable[Part] = ()) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a declared value as a message may show it: short, quoted, every strange character
-    escaped.
-    """
+    """Return a declared value for a message: short, quoted, escaped."""
     match value:
         case str():
             return repr(_cut(value))
@@ -112,7 +108,7 @@ def kind_of(value: object) -> str:
 
 
 def choice(word: str, allowed: Iterable[str]) -> str:
-    """Return which words are allowed, in the order given, and the one that was probably meant."""
+    """Return the allowed words, and the one that was probably meant."""
     words = list(allowed)
     if not words:
         return "none is declared"
@@ -122,9 +118,7 @@ def choice(word: str, allowed: Iterable[str]) -> str:
 
 
 def capped(faults: Sequence[Fault], source: str, *, complete: bool = True) -> tuple[Fault, ...]:
-    """Return at most 50 faults of a document, and how many more there are; `complete` says whether
-    all were found.
-    """
+    """Return at most 50 faults, and how many more there are; `complete`: all were found."""
     if len(faults) <= MOST_FAULTS:
         return tuple(faults)
     rest = len(faults) - MOST_FAULTS

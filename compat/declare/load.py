@@ -1,4 +1,4 @@
-"""The texts of one matrix's folder: declarations that are sound together, or every fault."""
+"""Reads and checks the declarations of one matrix, or reports every fault."""
 
 import datetime
 from collections.abc import Iterator
@@ -40,17 +40,13 @@ Declaration = TypeVar("Declaration", bound=StrictValue)
 
 
 def decode_matrix(text: bytes, source: str) -> Matrix:
-    """Return the matrix that a `matrix.toml` declares; raise DeclarationError with all its faults.
-
-    `source` is the file's name for messages. What spans several keys or files is left to linting.
+    """Return the declared matrix; raise DeclarationError with all its faults. What spans several
+    keys or files is linted.
     """
     return _decode(text, source, Matrix)
 
 
 def decode_policy(text: bytes, source: str) -> Policy:
-    """Return the policy that a `policy.toml` declares; raise DeclarationError with all its
-    faults.
-    """
     return _decode(text, source, Policy)
 
 
@@ -73,11 +69,8 @@ class Declared(Value, frozen=True, kw_only=True):
 
 
 def load(matrix: bytes, policy: bytes | None, *, folder: str, today: datetime.date) -> Declared:
-    """Return the declarations of `matrices/<folder>/`, from the contents of its matrix.toml and its
-    policy.toml.
-
-    Raises DeclarationError with the faults of both documents; what spans documents is looked at
-    when both decode.
+    """Return the declarations of `matrices/<folder>/`; raise DeclarationError with the faults of
+    both files.
     """
     of_matrix, of_policy = f"matrices/{folder}/matrix.toml", f"matrices/{folder}/policy.toml"
     faults: list[Fault] = []
@@ -106,9 +99,7 @@ def load(matrix: bytes, policy: bytes | None, *, folder: str, today: datetime.da
 def lint_matrix(
     matrix: Matrix, source: str, *, folder: str, today: datetime.date
 ) -> tuple[Fault, ...]:
-    """Return what is wrong with a matrix, sorted by place; `folder` is the name of the folder that
-    it stands in.
-    """
+    """Return the faults of a matrix in `folder`, sorted by place."""
     if matrix.name == folder:
         own = []
     else:
@@ -132,9 +123,7 @@ def _axes(matrix: Matrix) -> Iterator[Finding]:
         message = f"has {count} axes of kind 'interpreter'; allowed: exactly one"
         yield Finding("interpreter-axis", ("axes",), message)
     for key in ("name", "short"):
-        yield from repeated(
-            (("axes", i, key), getattr(axis, key)) for i, axis in enumerate(matrix.axes)
-        )
+        yield from repeated((("axes", i, key), getattr(a, key)) for i, a in enumerate(matrix.axes))
     yield from repeated(
         (("axes", i, "package"), axis.normalised_name)
         for i, axis in enumerate(matrix.axes)
@@ -262,9 +251,7 @@ def _expired(
 
 def _floors(matrix: Matrix) -> Iterator[Finding]:
     axes = {axis.name: axis for axis in matrix.axes}
-    yield from repeated(
-        (("floors", i, "axis"), floor.axis) for i, floor in enumerate(matrix.floors)
-    )
+    yield from repeated((("floors", i, "axis"), f.axis) for i, f in enumerate(matrix.floors))
     for i, floor in enumerate(matrix.floors):
         axis = axes.get(floor.axis)
         if axis is None:
@@ -289,14 +276,14 @@ def _platforms(matrix: Matrix) -> Iterator[Finding]:
     for i, name in enumerate(names):
         path = ("prereleases", "axes", i)
         if name == matrix.subject:
-            message = f"{shown(name)} is the subject, and a lane is for what it needs"
+            message = f"{shown(name)} is the subject, and a variant is for its dependencies"
             hint = "`select.prereleases = true` of its axis makes coordinates of its pre-releases"
             yield Finding("meaningless", path, message, hint)
         elif name not in dependencies:
             yield unknown_axis(path, name, dependencies, "package axis of a dependency")
     if matrix.platforms and matrix.platform.endswith(("-free-threaded", "-pypy")):
-        message = "other platforms are asked about for CPython's usual builds alone"
-        yield Finding("meaningless", ("platforms",), message, "ask in a matrix of these")
+        message = "other platforms are resolved only for CPython's usual builds"
+        yield Finding("meaningless", ("platforms",), message, "declare them in a matrix of these")
         return
     yield from repeated((("platforms", i), name) for i, name in enumerate(matrix.platforms))
     own = own_name(matrix.platform)

@@ -8,44 +8,16 @@ from packaging.specifiers import Specifier, SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
+from compat.declare import parsing
 from compat.declare.faults import choice
-from compat.declare.parsing import (
-    LONGEST_SPECIFIER,
-    Builds,
-    CellText,
-    ExtraName,
-    Link,
-    Name,
-    PackageName,
-    Platform,
-    Reason,
-    Requirements,
-    Short,
-    Title,
-    parse_release,
-    parse_requirement,
-    parse_specifier,
-    parse_version,
-)
 from compat.declare.platforms import PlatformNames
 from compat.declare.suite_table import Suite, Tier
 from compat.value import StrictValue
 
 # The newest patch of each series as of 2026-11-22, https://www.python.org/downloads/. A series that
 # is not here is newer than this list, and its `.0` is what everybody has.
-_NEWEST = (
-    "3.6.15",
-    "3.7.17",
-    "3.8.20",
-    "3.9.25",
-    "3.10.22",
-    "3.11.18",
-    "3.12.16",
-    "3.13.18",
-    "3.14.10",
-    "3.15.2",
-)
-NEWEST = {patch.rpartition(".")[0]: Version(patch) for patch in _NEWEST}
+_NEWEST = "3.6.15 3.7.17 3.8.20 3.9.25 3.10.22 3.11.18 3.12.16 3.13.18 3.14.10 3.15.2"
+NEWEST = {patch.rpartition(".")[0]: Version(patch) for patch in _NEWEST.split()}
 
 
 def patch_of(release: Version) -> Version:
@@ -131,7 +103,7 @@ class Prereleases(StrictValue, frozen=True):
     that a variant can be run again.
     """
 
-    axes: Annotated[tuple[Name, ...], msgspec.Meta(min_length=1, max_length=7)]
+    axes: Annotated[tuple[parsing.Name, ...], msgspec.Meta(min_length=1, max_length=7)]
     index: IndexAddress = ""
     as_of: datetime.date | None = None
 
@@ -149,7 +121,7 @@ Pin = Annotated[
     str,
     msgspec.Meta(
         min_length=1,
-        max_length=LONGEST_SPECIFIER,
+        max_length=parsing.LONGEST_SPECIFIER,
         description="a version specifier, 'any' or 'nothing'",
         extra_json_schema={"format": "pin"},
     ),
@@ -162,8 +134,8 @@ class InterpreterAxis(StrictValue, frozen=True, tag_field="kind", tag="interpret
     `3.11` uses the newest patch that this version of compat knows.
     """
 
-    name: Name
-    short: Short
+    name: parsing.Name
+    short: parsing.Short
     releases: Annotated[tuple[Version, ...], msgspec.Meta(min_length=1, max_length=50)]
 
     @property
@@ -174,11 +146,11 @@ class InterpreterAxis(StrictValue, frozen=True, tag_field="kind", tag="interpret
 class PackageAxis(StrictValue, frozen=True, tag_field="kind", tag="package"):
     """Releases of one package of the index; every cell installs it with its `extras`."""
 
-    name: Name
-    short: Short
-    package: PackageName
+    name: parsing.Name
+    short: parsing.Short
+    package: parsing.PackageName
     select: Selector = msgspec.field(default_factory=Selector)
-    extras: Annotated[tuple[ExtraName, ...], msgspec.Meta(max_length=20)] = ()
+    extras: Annotated[tuple[parsing.ExtraName, ...], msgspec.Meta(max_length=20)] = ()
 
     @property
     def normalised_name(self) -> NormalizedName:
@@ -223,9 +195,9 @@ class Relaxation(StrictValue, frozen=True):
     withdrawn if nothing can be locked with it.
     """
 
-    package: PackageName
+    package: parsing.PackageName
     to: Pin | None = None
-    as_of: Name | None = None
+    as_of: parsing.Name | None = None
     everywhere: bool = False
     always: bool = False
     ignore_requires_python: bool = False
@@ -250,12 +222,12 @@ class Relaxation(StrictValue, frozen=True):
 class Rule(StrictValue, frozen=True):
     """A decision with its reason: `exclude` cells, or `relax` requirements in relaxed cells."""
 
-    name: Name
+    name: parsing.Name
     effect: Literal["exclude", "relax"]
-    because: Reason
+    because: parsing.Reason
     when: When = msgspec.field(default_factory=lambda: When(()))
     until: datetime.date | None = None
-    link: Link | None = None
+    link: parsing.Link | None = None
     relaxations: Annotated[tuple[Relaxation, ...], msgspec.Meta(max_length=100)] = ()
 
     def __post_init__(self) -> None:
@@ -274,12 +246,12 @@ class KnownIssue(StrictValue, frozen=True):
     ignores the entry.
     """
 
-    because: Reason
+    because: parsing.Reason
     capability: Annotated[str, msgspec.Meta(max_length=200)] = ""
     outcome: Annotated[str, msgspec.Meta(max_length=300)] = ""
     fault: FaultOf = "combination"
     when: When = msgspec.field(default_factory=lambda: When(()))
-    link: Link | None = None
+    link: parsing.Link | None = None
     since: datetime.date | None = None
 
     def __post_init__(self) -> None:
@@ -296,18 +268,18 @@ class KnownIssue(StrictValue, frozen=True):
 class Floor(StrictValue, frozen=True):
     """The oldest supported version of an axis, and why."""
 
-    axis: Name
+    axis: parsing.Name
     at: Version
-    because: Reason
+    because: parsing.Reason
 
 
 class Unpublished(StrictValue, frozen=True):
     """A state of the subject that is not on the index, such as a tag, and what it declares."""
 
-    state: Title
+    state: parsing.Title
     when: When
-    because: Reason
-    link: Link | None = None
+    because: parsing.Reason
+    link: parsing.Link | None = None
 
 
 class Source(StrictValue, frozen=True):
@@ -315,9 +287,9 @@ class Source(StrictValue, frozen=True):
     wheels. It is named if a release is missing; compat never fetches from it.
     """
 
-    package: PackageName
-    find_links: Link
-    because: Reason
+    package: parsing.PackageName
+    find_links: parsing.Link
+    because: parsing.Reason
 
 
 class Matrix(StrictValue, frozen=True):
@@ -338,33 +310,33 @@ class Matrix(StrictValue, frozen=True):
     or `all` are. `namesakes` are other projects' packages that look like builds of this one.
     """
 
-    name: Name
-    title: Title
-    subject: Name
-    platform: Platform
+    name: parsing.Name
+    title: parsing.Title
+    subject: parsing.Name
+    platform: parsing.Platform
     margin_days: Annotated[int, msgspec.Meta(ge=0, le=3650)]
     axes: Annotated[tuple[Axis, ...], msgspec.Meta(min_length=2, max_length=8)]
     suite: Suite
     floors: Annotated[tuple[Floor, ...], msgspec.Meta(max_length=8)] = ()
     rules: Annotated[tuple[Rule, ...], msgspec.Meta(max_length=500)] = ()
-    requirements: Requirements = ()
-    constraints: Requirements = ()
-    builds: Builds = ()
+    requirements: parsing.Requirements = ()
+    constraints: parsing.Requirements = ()
+    builds: parsing.Builds = ()
     lowest: bool = False
     prereleases: Prereleases | None = None
     platforms: PlatformNames = ()
     indexes: Literal["first", "all"] = "first"
-    quick: Annotated[tuple[CellText, ...], msgspec.Meta(max_length=50)] = ()
+    quick: Annotated[tuple[parsing.CellText, ...], msgspec.Meta(max_length=50)] = ()
     known: Annotated[tuple[KnownIssue, ...], msgspec.Meta(max_length=500)] = ()
     sources: Annotated[tuple[Source, ...], msgspec.Meta(max_length=20)] = ()
     unpublished: Annotated[tuple[Unpublished, ...], msgspec.Meta(max_length=20)] = ()
-    namesakes: Annotated[tuple[PackageName, ...], msgspec.Meta(max_length=20)] = ()
+    namesakes: Annotated[tuple[parsing.PackageName, ...], msgspec.Meta(max_length=20)] = ()
 
     def __post_init__(self) -> None:
         for text in (*self.requirements, *self.constraints):
-            parse_requirement(text)
+            parsing.parse_requirement(text)
         for text in self.builds:
-            parse_release(text)
+            parsing.parse_release(text)
 
     @property
     def has_lanes(self) -> bool:
@@ -412,9 +384,9 @@ def decode_custom(kind: type, raw: Any) -> Any:
     if not isinstance(raw, str):
         raise ValueError(f"Expected `str`, got `{type(raw).__name__}`")
     if kind is SpecifierSet:
-        return parse_specifier(raw)
+        return parsing.parse_specifier(raw)
     if kind is Version:
-        return parse_version(raw)
+        return parsing.parse_version(raw)
     raise NotImplementedError(kind)
 
 
@@ -433,7 +405,7 @@ def schema_custom(kind: type) -> dict[str, Any]:
 
 def _specifier_or(text: str, *words: str) -> SpecifierSet:
     try:
-        return parse_specifier(text)
+        return parsing.parse_specifier(text)
     except ValueError as error:
         raise ValueError(f"{error}; also {choice(text, words)}") from error
 
@@ -457,8 +429,8 @@ class Window(StrictValue, frozen=True):
     interpreter axis, to the oldest that upstream still supports.
     """
 
-    axis: Name
-    because: Reason
+    axis: parsing.Name
+    because: parsing.Reason
     months: Months | None = None
     dropped: bool = False
     minors: Annotated[int, msgspec.Meta(ge=1, le=50)] | None = None
@@ -476,20 +448,20 @@ class Hold(StrictValue, frozen=True):
     it.
     """
 
-    axis: Name
+    axis: parsing.Name
     at: Version
-    because: Reason
+    because: parsing.Reason
     until: datetime.date
-    link: Link | None = None
+    link: parsing.Link | None = None
 
 
 class KnownBad(StrictValue, frozen=True):
     """A release that is never proposed as a floor."""
 
-    axis: Name
+    axis: parsing.Name
     version: Version
-    because: Reason
-    link: Link | None = None
+    because: parsing.Reason
+    link: parsing.Link | None = None
 
 
 class Policy(StrictValue, frozen=True):

@@ -1,4 +1,4 @@
-"""The `declare` room's texts: which strings a declaration may hold, and what reads them."""
+"""Which strings a declaration may hold, and their parsers."""
 
 import re
 from contextlib import suppress

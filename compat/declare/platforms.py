@@ -1,4 +1,4 @@
-"""The platforms that a matrix can ask about beside its own: what each is called, and what it is."""
+"""The platforms that a matrix can declare beside its own."""
 
 from typing import Annotated, Literal, get_args
 
@@ -18,16 +18,14 @@ PlatformName = Literal[
 ]
 PLATFORM_NAMES: tuple[PlatformName, ...] = get_args(PlatformName)
 PlatformNames = Annotated[tuple[PlatformName, ...], msgspec.Meta(max_length=len(PLATFORM_NAMES))]
-# The oldest macOS that is asked about: that of GitHub's oldest runner for arm64 (2026-11-23).
+# The oldest supported macOS: that of GitHub's oldest runner for arm64 (2026-11-23).
 MACOS = (14, 0)
 
 
 class PlatformFacts(Value, frozen=True, kw_only=True):
-    """A platform. `target` is its name as uv, locks and `Matrix.platform` have it; empty where the
-    glibc of the matrix decides. `tags` are patterns of the platform tags of wheels for it alone.
-
-    `machine`, `system`, `os_name` and `sys_platform` are what its markers say (PEP 508). `runner`
-    is the label of a runner that GitHub hosts; empty where none is known.
+    """A platform. `target` is its name in uv, locks and `Matrix.platform`; empty if the matrix's
+    glibc decides. `tags` are patterns of platform tags of its wheels. The other fields are its
+    markers (PEP 508); `runner` is GitHub's label, if any.
     """
 
     title: str
@@ -40,71 +38,34 @@ class PlatformFacts(Value, frozen=True, kw_only=True):
     runner: str = ""
 
 
-def _linux(machine: str, runner: str) -> PlatformFacts:
+def _platform(title: str, machine: str, tags: str, target: str, runner: str) -> PlatformFacts:
+    markers = {"macOS": ("Darwin", "posix", "darwin"), "Windows": ("Windows", "nt", "win32")}
+    system, os_name, sys_platform = markers.get(title.split()[0], ("Linux", "posix", "linux"))
     return PlatformFacts(
-        title=f"Linux {_SPELLED[machine]}",
-        tags=(f"manylinux*_{machine}", f"linux_{machine}"),
-        machine=machine,
-        runner=runner,
-    )
+        title=title, target=target, tags=tuple(tags.split()), machine=machine, system=system,
+        os_name=os_name, sys_platform=sys_platform, runner=runner,
+    )  # fmt: skip
 
 
-def _musl(machine: str) -> PlatformFacts:
-    return PlatformFacts(
-        title=f"Linux {_SPELLED[machine]} with musl",
-        target=f"{machine}-unknown-linux-musl",
-        tags=(f"musllinux_*_{machine}", f"linux_{machine}"),
-        machine=machine,
-    )
-
-
-def _macos(machine: str, target: str, runner: str) -> PlatformFacts:
-    return PlatformFacts(
-        title=f"macOS {_SPELLED[machine]}",
-        target=target,
-        tags=(f"macosx_*_{machine}", "macosx_*_universal2"),
-        machine=machine,
-        system="Darwin",
-        sys_platform="darwin",
-        runner=runner,
-    )
-
-
-def _windows(machine: str, target: str, runner: str) -> PlatformFacts:
-    return PlatformFacts(
-        title=f"Windows {_SPELLED[machine]}",
-        target=target,
-        tags=(f"win_{machine.lower()}",),
-        machine=machine,
-        system="Windows",
-        os_name="nt",
-        sys_platform="win32",
-        runner=runner,
-    )
-
-
-_SPELLED = {
-    "x86_64": "x86-64",
-    "AMD64": "x86-64",
-    "aarch64": "aarch64",
-    "arm64": "arm64",
-    "ARM64": "arm64",
-}
 # Runners: https://docs.github.com/actions/reference/runners/github-hosted-runners (2026-11-23).
+_ROWS = """
+Linux x86-64|x86_64|manylinux*_x86_64 linux_x86_64||ubuntu-24.04
+Linux aarch64|aarch64|manylinux*_aarch64 linux_aarch64||ubuntu-24.04-arm
+Linux x86-64 with musl|x86_64|musllinux_*_x86_64 linux_x86_64|x86_64-unknown-linux-musl|
+Linux aarch64 with musl|aarch64|musllinux_*_aarch64 linux_aarch64|aarch64-unknown-linux-musl|
+macOS arm64|arm64|macosx_*_arm64 macosx_*_universal2|aarch64-apple-darwin|macos-14
+macOS x86-64|x86_64|macosx_*_x86_64 macosx_*_universal2|x86_64-apple-darwin|macos-15-intel
+Windows x86-64|AMD64|win_amd64|x86_64-pc-windows-msvc|windows-latest
+Windows arm64|ARM64|win_arm64|aarch64-pc-windows-msvc|windows-11-arm
+"""
 PLATFORMS: dict[PlatformName, PlatformFacts] = {
-    "linux-x86_64": _linux("x86_64", "ubuntu-24.04"),
-    "linux-aarch64": _linux("aarch64", "ubuntu-24.04-arm"),
-    "linux-musl-x86_64": _musl("x86_64"),
-    "linux-musl-aarch64": _musl("aarch64"),
-    "macos-arm64": _macos("arm64", "aarch64-apple-darwin", "macos-14"),
-    "macos-x86_64": _macos("x86_64", "x86_64-apple-darwin", "macos-15-intel"),
-    "windows-x86_64": _windows("AMD64", "x86_64-pc-windows-msvc", "windows-latest"),
-    "windows-arm64": _windows("ARM64", "aarch64-pc-windows-msvc", "windows-11-arm"),
+    name: _platform(*row.split("|"))
+    for name, row in zip(PLATFORM_NAMES, _ROWS.split("\n")[1:-1], strict=True)
 }
 
 
 def target_of(name: PlatformName, own: str) -> str:
-    """Return a platform as locks name it; of Linux with glibc, with that of `own`, the matrix's."""
+    """Return a platform as locks name it; Linux with glibc with that of `own`, the matrix's."""
     facts = PLATFORMS[name]
     return facts.target or f"{facts.machine}-{own.partition('-')[2]}"
 
@@ -114,11 +75,10 @@ def own_name(own: str) -> PlatformName:
 
 
 def facts_of_target(target: str) -> PlatformFacts | None:
-    """Return the facts of a platform that locks name so; None for Linux with a glibc."""
     return next((facts for facts in PLATFORMS.values() if facts.target == target), None)
 
 
 def target_words(target: str) -> str:
-    """Return how a platform is spoken of: `macOS arm64`; Linux with a glibc as locks name it."""
+    """Return a platform's title, `macOS arm64`; Linux with a glibc as locks name it."""
     facts = facts_of_target(target)
     return target if facts is None else facts.title

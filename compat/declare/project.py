@@ -1,4 +1,4 @@
-"""What a project's own pyproject.toml and settings say of its dependencies and of its tests."""
+"""What a project's pyproject.toml and settings declare about its dependencies and tests."""
 
 import ast
 import configparser
@@ -26,12 +26,11 @@ PYPROJECT = "pyproject.toml"
 
 
 class Project(Value, frozen=True, kw_only=True):
-    """What a pyproject.toml says of a project.
+    """What a project declares.
 
-    `dependencies` is None where the file leaves them to the build backend (`dynamic`), or has no
-    table `[project]`; `requires_python` is None where it says nothing. `extras` are requirements as
-    they are written; `groups` is the table `[dependency-groups]`. `listed` are requirements that
-    stand elsewhere (files of pip, environments of tox, the metadata of its wheel), by that place.
+    `dependencies` is None if the build back end decides (`dynamic`) or there is no `[project]`.
+    `groups` is `[dependency-groups]`. `listed` are requirements from other places (requirements
+    files, tox, wheel metadata), by place.
     """
 
     name: str = ""
@@ -42,10 +41,10 @@ class Project(Value, frozen=True, kw_only=True):
     listed: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
     def of_group(self, name: str) -> tuple[str, ...]:
-        """Return the requirements of a dependency group, with those of what it includes (PEP 735);
-        what it asks of the project itself stands for the requirements of those extras.
+        """Return the requirements of a dependency group with its includes (PEP 735) and the
+        project's extras that it names.
 
-        Raises ValueError for a group that is not there, or that cannot be read.
+        Raises ValueError for an unknown or invalid group.
         """
         if canonicalize_name(name) not in map(canonicalize_name, self.groups):
             message = f"{PYPROJECT} has no dependency group {name!r}"
@@ -57,8 +56,8 @@ class Project(Value, frozen=True, kw_only=True):
             raise ValueError(f"dependency group {name!r} cannot be read: {first}") from error
 
     def of_extra(self, name: str) -> tuple[str, ...]:
-        """Return the requirements of an extra, with those of the project's extras that it names;
-        raise ValueError for one that is not there.
+        """Return the requirements of an extra, with those of extras that it names; raise ValueError
+        for an unknown one.
         """
         return self._resolved(self._extra(name), {canonicalize_name(name)})
 
@@ -86,9 +85,8 @@ class Project(Value, frozen=True, kw_only=True):
 
 
 def project_of(content: bytes, source: str = PYPROJECT) -> Project:
-    """Return what a pyproject.toml says; raise DeclarationError where it cannot be read.
-
-    Of what a tool keeps in a table of its own the groups of Poetry alone are known.
+    """Parse a pyproject.toml; raise DeclarationError for an invalid one. Of tools' own tables only
+    Poetry's groups are read.
     """
     document = toml_document(content, source)
     table = _table(document, "project", source)
@@ -104,10 +102,7 @@ def project_of(content: bytes, source: str = PYPROJECT) -> Project:
             dependencies=None
             if dependencies is None
             else _texts(dependencies, "project.dependencies"),
-            extras={
-                name: _texts(texts, f"project.optional-dependencies.{name}")
-                for name, texts in extras.items()
-            },
+            extras={n: _texts(t, f"project.optional-dependencies.{n}") for n, t in extras.items()},
             groups=_poetry_groups(document) | _table(document, "dependency-groups", source),
         )
     except ValueError as error:
@@ -115,7 +110,7 @@ def project_of(content: bytes, source: str = PYPROJECT) -> Project:
 
 
 def listed_in(name: str, text: str) -> dict[str, tuple[str, ...]]:
-    """Return the requirements in a file of pip or in a tox.ini, by the place that they stand at."""
+    """Return the requirements in a requirements file or a tox.ini, by place."""
     if name != "tox.ini":
         return {name: tuple(_lines(text))}
     parser = configparser.RawConfigParser(allow_no_value=True, strict=False)
@@ -131,7 +126,7 @@ def listed_in(name: str, text: str) -> dict[str, tuple[str, ...]]:
 
 
 def name_in_setup(texts: Mapping[str, str]) -> str:
-    """Return the name that a setup.cfg or a setup.py gives a project; empty where none is plain."""
+    """Return the name in a setup.cfg or a setup.py; empty if it is not a literal."""
     parser = configparser.RawConfigParser(allow_no_value=True, strict=False)
     with suppress(configparser.Error):
         parser.read_string(texts.get("setup.cfg", ""))
@@ -158,8 +153,8 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def extras_in(requires_dist: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return the requirements of each extra that built metadata has, their marker gone where it
-    holds for that extra on this Python.
+    """Return the requirements of each extra in built metadata, without markers that hold for it on
+    this Python.
     """
     extras: dict[str, list[str]] = {}
     for text in requires_dist:
@@ -173,7 +168,7 @@ def extras_in(requires_dist: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _poetry_groups(document: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The groups of Poetry as requirements; what has no version there (a path, git) is left out.
+    """The groups of Poetry as requirements, without paths and git.
 
     https://python-poetry.org/docs/dependency-specification/
     """
@@ -266,11 +261,11 @@ class ProjectSettings(Value, frozen=True, kw_only=True):
 
 
 def settings_in(name: str, text: str) -> ProjectSettings | None:
-    """Return the settings of pytest that a file holds; None where it has none or is unreadable."""
+    """Return the settings of pytest in a file; None if it has none or is unreadable."""
     if name == "pyproject.toml":
         return _of_pyproject(text)
     parser = configparser.RawConfigParser(allow_no_value=True, strict=False)
-    # Keys of pytest are told apart by case.
+    # Keys of pytest are case-sensitive.
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     try:
         parser.read_string(text)
@@ -285,11 +280,11 @@ def settings_in(name: str, text: str) -> ProjectSettings | None:
 def cell_settings(
     settings: ProjectSettings | None, arguments: Sequence[str], names: frozenset[str]
 ) -> str:
-    """Return the text of the pytest.ini that a cell gets: the project's settings with the arguments
-    added, without what a cell cannot take, which is noted in it.
+    """Return the pytest.ini of a cell: the project's settings and the arguments, with a note of
+    what a cell cannot take.
 
-    `names` are the packages that the suite asks for. Hypothesis gets a fixed seed, so that equal
-    cells are asked equal questions.
+    `names` are the packages that the suite requires. Hypothesis gets a fixed seed, so that equal
+    cells run equal examples.
     """
     values = {} if settings is None else dict(settings.values)
     addopts = values.pop("addopts", "")
@@ -356,12 +351,10 @@ def _setting_lines(key: str, value: Any) -> Iterator[str]:
 
 
 def with_groups(matrix: Matrix, content: bytes | None, source: str) -> Matrix:
-    """Return the matrix with what the suite's groups and extras ask for among its requirements.
+    """Return the matrix with the requirements of the suite's groups and extras.
 
-    `content` is the repository's pyproject.toml, None without one. A requirement of the project on
-    itself stands for the extras that it names, and one of a package that has an axis is left out,
-    as its version is the cell's to choose. Raises DeclarationError for what is not there, and for
-    what no lock can hold.
+    `content` is the repository's pyproject.toml. Leaves out packages that have an axis. Raises
+    DeclarationError for unknown groups and for what no lock can hold.
     """
     suite = matrix.suite
     if not suite.groups and not suite.extras:

@@ -11,15 +11,8 @@ from typing import Any
 
 import msgspec
 
+from compat.declare import matrix
 from compat.declare.faults import Finding, Path, capped, choice, faults_of, kind_of, shown
-from compat.declare.matrix import (
-    Matrix,
-    Policy,
-    decode_custom,
-    parse_condition,
-    parse_pin,
-    schema_custom,
-)
 from compat.declare.parsing import parse_requirement, parse_specifier, parse_version
 from compat.errors import Fault
 from compat.value import StrictValue
@@ -29,11 +22,11 @@ REFERENCE = "#/$defs/"
 
 
 def matrix_schema() -> dict[str, Any]:
-    return _schema(Matrix, "A declared matrix: matrix.toml")
+    return _schema(matrix.Matrix, "A declared matrix: matrix.toml")
 
 
 def policy_schema() -> dict[str, Any]:
-    return _schema(Policy, "A declared policy: policy.toml")
+    return _schema(matrix.Policy, "A declared policy: policy.toml")
 
 
 def schema_text(schema: dict[str, Any]) -> str:
@@ -42,8 +35,7 @@ def schema_text(schema: dict[str, Any]) -> str:
 
 @cache
 def definitions() -> dict[str, dict[str, Any]]:
-    """Return the schema of every declared type by the type's name; not to be changed."""
-    return {**_derived(Matrix)["$defs"], **_derived(Policy)["$defs"]}
+    return {**_derived(matrix.Matrix)["$defs"], **_derived(matrix.Policy)["$defs"]}
 
 
 def _schema(kind: type, title: str) -> dict[str, Any]:
@@ -53,7 +45,7 @@ def _schema(kind: type, title: str) -> dict[str, Any]:
 
 
 def _derived(kind: type) -> dict[str, Any]:
-    derived = msgspec.json.schema(kind, schema_hook=schema_custom)
+    derived = msgspec.json.schema(kind, schema_hook=matrix.schema_custom)
     for definition in derived["$defs"].values():
         paragraphs = inspect.cleandoc(definition["description"]).split("\n\n")
         definition["description"] = "\n\n".join(" ".join(text.split()) for text in paragraphs)
@@ -81,11 +73,11 @@ def _date(text: str) -> datetime.date:
 
 
 _FORMATS: dict[str, tuple[str, Callable[[str], object]]] = {
-    "condition": ("bad-specifier", parse_condition),
+    "condition": ("bad-specifier", matrix.parse_condition),
     "date": ("bad-value", _date),
     "pep440-specifier": ("bad-specifier", parse_specifier),
     "pep440-version": ("bad-version", parse_version),
-    "pin": ("bad-specifier", parse_pin),
+    "pin": ("bad-specifier", matrix.parse_pin),
     "requirement": ("bad-requirement", parse_requirement),
 }
 _MSGSPEC_PATH = re.compile(r" - at `\$(?P<path>[^`]*)`$")
@@ -93,9 +85,7 @@ _MSGSPEC_PART = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>[0-9]+)\]")
 
 
 def explained(document: dict[str, Any], kind: type[StrictValue], source: str) -> tuple[Fault, ...]:
-    """Return the faults of a document that is not of that kind: at most one a key, sorted by
-    place.
-    """
+    """Return the faults of a document of that kind: at most one a key, sorted by place."""
     collected = list(islice(_faults(document, {"$ref": REFERENCE + kind.__name__}, ()), MOST_FOUND))
     first: dict[Path, Finding] = {}
     for finding in collected:
@@ -182,7 +172,7 @@ def _reference(value: Any, reference: str, path: Path) -> Iterator[Finding]:
         return
     kind = next(kind for kind in StrictValue.__subclasses__() if kind.__name__ == name)
     try:
-        msgspec.convert(value, kind, dec_hook=decode_custom)
+        msgspec.convert(value, kind, dec_hook=matrix.decode_custom)
     except msgspec.ValidationError as error:
         message = str(error)
         match = _MSGSPEC_PATH.search(message)

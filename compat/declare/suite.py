@@ -1,5 +1,5 @@
-"""What can be known to be wrong with a suite before any cell is made: its files, what these import,
-and the plugins that its settings of pytest need.
+"""What is wrong with a suite before any cell exists: its files, their imports, and the plugins that
+its settings need.
 """
 
 import ast
@@ -20,67 +20,35 @@ from compat.declare.project import settings_in, split_options
 from compat.errors import Fault
 from compat.value import Value
 
-# Modules of which it is known which distributions bring them, as indexes spell those (PEP 503). Of
-# any other module nothing is said: its distribution may have any name.
-_TEST_TOOLS = {
-    "approvaltests": ("approvaltests",),
-    "ddt": ("ddt",),
-    "dirty_equals": ("dirty-equals",),
-    "factory": ("factory-boy",),
-    "faker": ("faker",),
-    "freezegun": ("freezegun",),
-    "hamcrest": ("pyhamcrest",),
-    "httpretty": ("httpretty",),
-    "hypothesis": ("hypothesis",),
-    "inline_snapshot": ("inline-snapshot",),
-    "mock": ("mock",),
-    "moto": ("moto",),
-    "nose": ("nose", "pynose"),
-    "parameterized": ("parameterized",),
-    "requests_mock": ("requests-mock",),
-    "respx": ("respx",),
-    "syrupy": ("syrupy",),
-    "testfixtures": ("testfixtures",),
-    "time_machine": ("time-machine",),
-    "vcr": ("vcrpy",),
-    "xdist": ("pytest-xdist",),
-}
-_LIBRARIES = {
-    "PIL": ("pillow", "pillow-simd"),
-    "aiohttp": ("aiohttp",),
-    "attr": ("attrs",),
-    "boto3": ("boto3",),
-    "bs4": ("beautifulsoup4",),
-    "dateutil": ("python-dateutil",),
-    "django": ("django",),
-    "flask": ("flask",),
-    "grpc": ("grpcio",),
-    "httpx": ("httpx",),
-    "jinja2": ("jinja2",),
-    "lxml": ("lxml",),
-    "matplotlib": ("matplotlib",),
-    "numpy": ("numpy",),
-    "pandas": ("pandas",),
-    "psutil": ("psutil",),
-    "pydantic": ("pydantic",),
-    "redis": ("redis",),
-    "requests": ("requests",),
-    "scipy": ("scipy",),
-    "sklearn": ("scikit-learn", "scikit-learn-intelex"),
-    "sqlalchemy": ("sqlalchemy",),
-    "tqdm": ("tqdm",),
-    "yaml": ("pyyaml",),
-}
+
+# Modules with a known distribution, normalised (PEP 503). The distribution of any other module may
+# have any name.
+def _brought(modules: str) -> dict[str, tuple[str, ...]]:
+    pairs = (word.partition("=") for word in modules.split())
+    return {name: tuple((brought or name).split(",")) for name, _, brought in pairs}
+
+
+_TEST_TOOLS = _brought(
+    "approvaltests ddt dirty_equals=dirty-equals factory=factory-boy faker freezegun httpretty"
+    " hamcrest=pyhamcrest hypothesis inline_snapshot=inline-snapshot mock moto nose=nose,pynose"
+    " parameterized requests_mock=requests-mock respx syrupy testfixtures vcr=vcrpy"
+    " time_machine=time-machine xdist=pytest-xdist"
+)
+_LIBRARIES = _brought(
+    "PIL=pillow,pillow-simd aiohttp attr=attrs boto3 bs4=beautifulsoup4 dateutil=python-dateutil"
+    " django flask grpc=grpcio httpx jinja2 lxml matplotlib numpy pandas psutil pydantic redis"
+    " requests scipy sklearn=scikit-learn,scikit-learn-intelex sqlalchemy tqdm yaml=pyyaml"
+)
 _KNOWN = {name for names in (_TEST_TOOLS | _LIBRARIES).values() for name in names}
 # A file with one of these imports only under a condition, or brings modules in a way of its own.
 _CONDITIONAL = ("importorskip", "allow_module_level", "sys.modules", "sys.meta_path")
 
 
 class Brought(Value, frozen=True, kw_only=True):
-    """The packages that cells are known to hold besides what the declaration names.
+    """The packages that cells have besides the declared ones, normalised (PEP 503).
 
-    `names` are normalised (PEP 503). `locked` says that kept locks tell it, whose pins are all that
-    their cells hold; without locks only what releases publish is known.
+    `locked`: they come from locks, whose pins are all that cells have; else only published
+    requirements are known.
     """
 
     names: frozenset[str] = frozenset()
@@ -96,11 +64,10 @@ def asked_names(matrix: Matrix) -> frozenset[str]:
 def unrequired_imports(
     matrix: Matrix, texts: Mapping[str, str], folder: str, brought: Callable[[], Brought]
 ) -> Iterator[Fault]:
-    """Yield the imports that no cell can do, because nothing brings their module.
+    """Yield the imports that fail in every cell because nothing provides their module.
 
-    Only imports that the collection does in any case are looked at: those that stand free at the
-    top of conftest.py, of a test file, or of a file of the suite that one of these imports so.
-    `brought` is called where a module is in doubt. Nothing is said where that leaves a doubt.
+    Checks only unconditional imports at the top of conftest.py, of test files and of helpers that
+    these import. `brought` is called for a doubtful module. Nothing is reported in doubt.
     """
     asked = asked_names(matrix)
     for path, module, line in _imported(texts, _certain(texts)):
@@ -138,16 +105,14 @@ def _may_bring_tools(matrix: Matrix, asked: Iterable[str]) -> bool:
 
 
 def modules_of(distribution: str) -> frozenset[str]:
-    """Return the modules that a distribution brings, by its normalised name (PEP 503); of one that
-    is not known, the module that is called like it.
-    """
+    """Return the modules of a distribution; of an unknown one, the module with its name."""
     tables = (_TEST_TOOLS | _LIBRARIES).items()
     known = frozenset(module for module, names in tables if distribution in names)
     return known or frozenset([distribution.replace("-", "_")])
 
 
 def distribution_of(module: str) -> str:
-    """Return the distribution that is known to bring a module; empty where none is."""
+    """Return the known distribution of a module, else ""."""
     return next(iter((_TEST_TOOLS | _LIBRARIES).get(module, _plugin_named(module))), "")
 
 
@@ -226,10 +191,9 @@ def unloaded_plugins(
 ) -> Iterator[Fault]:
     """Yield the settings of pytest that need a plugin which no cell has, or none loads.
 
-    A cell reads pytest.ini alone, and loads only the plugins that the suite names: by `-p` in
-    `addopts`, or by `pytest_plugins`. The other files count where the suite has no pytest.ini, as
-    pytest itself would read them then. Of a project's own tests, cells load the plugins that are
-    asked for.
+    A cell reads only pytest.ini and loads only the plugins that the suite names: by `-p` in
+    `addopts`, or by `pytest_plugins`. Other files count if there is no pytest.ini. For a project's
+    own tests, cells load the required plugins.
     """
     python = "\n".join(text for path, text in texts.items() if path.endswith(".py"))
     files = [SETTINGS] if SETTINGS in texts else [name for name in OTHER_SETTINGS if name in texts]

@@ -1,21 +1,11 @@
-"""The `declare` room's suite: the table `[suite]` of a matrix, and the tiers of a run."""
+"""The table `[suite]` of a matrix, and the tiers of a run."""
 
 import re
 from typing import Annotated, Literal, get_args
 
 import msgspec
 
-from compat.declare.parsing import (
-    Argument,
-    Groups,
-    InstalledFolder,
-    ModuleName,
-    Requirements,
-    Setting,
-    SuitePath,
-    TestsPath,
-    parse_requirement,
-)
+from compat.declare import parsing
 from compat.value import StrictValue
 
 # How much of a suite a run asks for: its core capabilities, or all of it.
@@ -31,7 +21,7 @@ CapabilityPattern = Annotated[
 ]
 
 
-# What compat itself tells pytest, or what would keep tests from running that a run is about.
+# What compat itself passes to pytest, or what would keep the tests of a run from running.
 _REFUSED = (
     (r"-c$|--config-file|--rootdir|--confcutdir|--basetemp", "compat says where the suite is"),
     (r"--co$|--collect-only|--fixtures|--version|--help|-h$", "with it no test runs"),
@@ -73,15 +63,15 @@ class Suite(StrictValue, frozen=True):
     smoke` runs only these. Changing `core` does not make earlier results stale.
     """
 
-    path: SuitePath = ""
-    tests: TestsPath = ""
-    arguments: Annotated[tuple[Argument, ...], msgspec.Meta(max_length=50)] = ()
-    groups: Groups = ()
-    extras: Groups = ()
-    module: ModuleName = ""
-    requirements: Requirements = ()
-    environment: Annotated[tuple[Setting, ...], msgspec.Meta(max_length=20)] = ()
-    writes: Annotated[tuple[InstalledFolder, ...], msgspec.Meta(max_length=20)] = ()
+    path: parsing.SuitePath = ""
+    tests: parsing.TestsPath = ""
+    arguments: Annotated[tuple[parsing.Argument, ...], msgspec.Meta(max_length=50)] = ()
+    groups: parsing.Groups = ()
+    extras: parsing.Groups = ()
+    module: parsing.ModuleName = ""
+    requirements: parsing.Requirements = ()
+    environment: Annotated[tuple[parsing.Setting, ...], msgspec.Meta(max_length=20)] = ()
+    writes: Annotated[tuple[parsing.InstalledFolder, ...], msgspec.Meta(max_length=20)] = ()
     seconds: Annotated[int, msgspec.Meta(ge=1, le=36_000)] = 600
     silence_seconds: Annotated[int, msgspec.Meta(ge=1, le=36_000)] = 240
     memory_mb: Annotated[int, msgspec.Meta(ge=64, le=1_000_000)] = 4096
@@ -101,4 +91,4 @@ class Suite(StrictValue, frozen=True):
             if (meaning := refused_argument(argument)) is not None:
                 raise ValueError(f"`arguments` have {argument!r}: {meaning}")
         for text in self.requirements:
-            parse_requirement(text)
+            parsing.parse_requirement(text)

@@ -1,6 +1,4 @@
-"""The `declare` room's reading of TOML: bytes -> a plain document, or the fault that keeps it from
-being one.
-"""
+"""Reads TOML: bytes to a plain document, or the fault."""
 
 import re
 import sys
@@ -23,18 +21,16 @@ _BYTE_ORDER_MARKS = (
     (b"\xff\xfe", "UTF-16 or UTF-32"),
     (b"\xfe\xff", "UTF-16 or UTF-32"),
 )
-# A text up to its closing quote, or to the end of its line: no more is needed to tell keys from
-# texts.
+# A string up to its closing quote or the end of its line: enough to distinguish keys from strings.
 _QUOTED = re.compile(r""""(?:[^"\\\n]+|\\.)*(?:"|\\?$)|'[^'\n]*(?:'|$)""", re.MULTILINE)
 # tomllib takes quadratic time and memory in the parts of a dotted key (CPython 3.11).
 _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{DEEPEST + 1}}}")
 
 
 def toml_document(content: bytes, source: str) -> dict[str, Any]:
-    """Return the TOML document (version 1.0), or raise DeclarationError.
+    """Return the TOML 1.0 document, or raise DeclarationError.
 
-    Refused besides what TOML itself refuses: more than 256 KiB, nesting deeper than 16, integers
-    beyond 64 bits.
+    Also rejects more than 256 KiB, nesting deeper than 16, and integers beyond 64 bits.
     """
     if len(content) > MOST_BYTES:
         raise _refusal(

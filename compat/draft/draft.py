@@ -1,5 +1,5 @@
-"""A first matrix for a library: what its project and the index say of it, the axes that are likely
-to break it, its tests, and the text of the declarations with the reason of each choice.
+"""A first matrix for a library: what its project and the index know of it, the axes likely to break
+it, its tests, and the declarations with the reason of each choice.
 """
 
 import contextlib
@@ -7,8 +7,9 @@ import datetime
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
 
 import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
@@ -38,14 +39,16 @@ _BESIDE = {"tests", "test", "testing", "docs", "examples", "benchmarks", "script
 
 
 def axis_name(package: str, taken: Collection[str] = ()) -> str:
-    """Return the name of a package as an axis may have it, none of those that are taken."""
     plain = re.sub(r"[^a-z0-9_-]", "", canonicalize_name(package))
     plain = plain if plain[:1].isalpha() else f"p{plain}"
-    return _free(plain[:36], "-2", taken)
+    name = plain[:36]
+    while name in taken:
+        name += "-2"
+    return name
 
 
 def short_name(package: str, taken: Collection[str]) -> str:
-    """Return as many words of a package's name as fit, none of the names that are taken."""
+    """Return as many words of a package's name as fit, and none of the taken names."""
     words = re.findall("[a-z]+", canonicalize_name(package)) or ["dep"]
     fitting = ["".join(words[: n + 1]) for n in range(len(words))]
     whole = [name for name in reversed(fitting) if len(name) <= _LONGEST]
@@ -55,11 +58,11 @@ def short_name(package: str, taken: Collection[str]) -> str:
 
 
 def module_of(package: str, paths: Iterable[str]) -> str:
-    """Return the module that a wheel with these files brings: the one that is called like the
-    package, else the public one with the most files; empty where there is none.
+    """Return the module of a wheel: the one named like the package, else the public one with most
+    files; empty without one.
 
-    A folder without `__init__` is a namespace, which other packages share (PEP 420), so
-    what is in it is named with its dots: `google.cloud.storage`.
+    A folder without `__init__` is a namespace that other packages share (PEP 420), so its content
+    keeps its dots: `google.cloud.storage`.
     """
     files = [parts for parts in map(_importable, paths) if parts is not None]
     packages = {parts[:-1] for parts in files if parts[-1] == "__init__"}
@@ -96,18 +99,12 @@ def _squashed(name: str) -> str:
     return re.sub(r"[-_.]", "", name).lower()
 
 
-def _free(name: str, more: str, taken: Collection[str]) -> str:
-    while name in taken:
-        name += more
-    return name
-
-
 class SuiteDraft(Value, frozen=True, kw_only=True):
-    """A suite as it is proposed: the first lines of `[suite]`, what it asks for besides, the lines
-    after that, its files by their path below the matrix's folder, and why it is this one.
+    """A proposed suite: the first lines of `[suite]`, its requirements, the last lines, its files
+    by path, and why.
 
-    `is_own` says that it is the library's own tests, which are those of one release. `arguments`
-    are those of pytest, `builds` releases, `NAME==VERSION`, that may be built from their source.
+    `is_own` marks the library's own tests. `builds` are releases, `NAME==VERSION`, that may be
+    built from source.
     """
 
     lines: tuple[str, ...]
@@ -136,17 +133,25 @@ _GROUPS = ("tests", "test", "testing", "dev", "develop", "pytest")
 def own_suite(
     project: Project, module: str, tests: str, arguments: Sequence[str] = (), *, named: bool = True
 ) -> SuiteDraft:
-    """Return a suite of the project's own tests, with the first group or extra that brings pytest,
-    else what a requirements file or an environment of tox lists; without one that brings it pytest
-    alone is asked for.
+    """Return a suite of the project's own tests, with the first group, extra, requirements file or
+    tox environment that brings pytest, else with pytest alone.
 
-    With `named` groups and extras are named; else what they ask for is written out.
+    With `named`, groups and extras are named; else their requirements are written out.
     """
     lines, texts, where = [toml_line("tests", tests), toml_line("module", module)], [], ""
     for key, what in (("groups", "dependency group"), ("extras", "extra"), ("listed", "file")):
         table: Mapping[str, object] = getattr(project, key)
-        asked = {name: list(_requirements(project, key, name)) for name in _usual_first(table)}
-        names = [name for name, own in asked.items() if _brings_pytest(own)]
+        # Names that are usual for tests first, then those that mention tests.
+        by_name = {str(canonicalize_name(name)): name for name in table}
+        usual = [by_name[name] for name in _GROUPS if name in by_name]
+        others = [name for name in table if re.search(r"test|dev|tox\.ini", name, re.IGNORECASE)]
+        every = dict.fromkeys((*usual, *others, *table))
+        asked = {name: list(_requirements(project, key, name)) for name in every}
+        names = [
+            name
+            for name, own in asked.items()
+            if any(canonicalize_name(r.name).partition("-")[0] == "pytest" for r in own)
+        ]
         if names:
             texts = asked[names[0]]
             where = f", with what the {what} {names[0]} asks for"
@@ -170,22 +175,9 @@ def own_suite(
     )
 
 
-def _usual_first(table: Mapping[str, object]) -> list[str]:
-    """The names that are usual for tests first, then those that speak of tests, then all others."""
-    by_name = {str(canonicalize_name(name)): name for name in table}
-    usual = [by_name[name] for name in _GROUPS if name in by_name]
-    others = [name for name in table if re.search(r"test|dev|tox\.ini", name, re.IGNORECASE)]
-    return list(dict.fromkeys((*usual, *others, *table)))
-
-
-def _brings_pytest(requirements: Iterable[Requirement]) -> bool:
-    return any(canonicalize_name(r.name).partition("-")[0] == "pytest" for r in requirements)
-
-
 def bringing(module: str, project: Project) -> str:
-    """Return a requirement that brings a module: one of the project's groups and extras, else a
-    distribution that is known to have it; empty where neither is. A module's name alone names none:
-    the package that is called so on an index may be anybody's.
+    """Return a requirement that brings a module: from the project's groups and extras, else a known
+    distribution; empty otherwise. A package that merely has the module's name may be anybody's.
     """
     for key in ("groups", "extras", "listed"):
         for name in getattr(project, key):
@@ -226,9 +218,7 @@ def only_in(suite: SuiteDraft, files: Iterable[str], without: Iterable[str]) -> 
 
 
 def imported_alone(requirements: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Return pytest, its plugins by name, and what these files import: a group for developers asks
-    for linters and runners, too.
-    """
+    """Return pytest, its plugins by name, and what these files import, not linters and runners."""
     imports = (re.findall(r"^\s*(?:from|import)\s+(\w+)", t, re.MULTILINE) for t in texts.values())
     imported = {module for modules in imports for module in modules}
 
@@ -265,9 +255,9 @@ OLDEST_PYTHON = Version("3.8")  # the oldest that machines and tools still have 
 class KnownLibrary(Value, frozen=True, kw_only=True):
     """A library on the index.
 
-    `releases` are its final ones, oldest first. `requires_python` and `requirements` are what its
-    checkout declares, else its newest release, and `source` says which of the two, as the start of
-    a sentence. `module` is what imports; empty where no wheel tells.
+    `releases` are the final ones, oldest first. `requires_python` and `requirements` come from the
+    checkout, else from the newest release; `source` names which. `module` is empty if no wheel has
+    one.
     """
 
     name: str
@@ -317,7 +307,7 @@ def library_of(package: str, project: Project | None, source: PyPISource) -> Kno
 
 
 def pythons(library: KnownLibrary, day: datetime.date) -> tuple[tuple[Version, ...], str]:
-    """Return the series of Python that a library admits and that are out, and the reason."""
+    """Return the released series of Python that a library admits, and the reason."""
     admitted = library.requires_python
     out = [s.version for s in PYTHONS if s.released <= day and s.version >= OLDEST_PYTHON]
     series = [v for v in out if admitted is None or admitted.contains(patch_of(v))]
@@ -345,61 +335,35 @@ def _plain(texts: tuple[str, ...], package: str) -> tuple[Requirement, ...]:
 
 def smoke_cells(matrix: Matrix, cells: Iterable[Cell], here: frozenset[Version]) -> tuple[str, ...]:
     # Return the newest release of the subject with the newest of everything, and with the oldest of
-    # everything; on Pythons of this machine as far as that goes.
+    # everything; on Pythons of this machine if possible.
+    def key(cell: Cell, sign: int) -> tuple[Version, list[list[int]]]:
+        others = [c.version for c in cell.coordinates if c.axis != matrix.subject]
+        padded = [(v.epoch, *v.release, 0, 0, 0)[:4] for v in reversed(others)]
+        return cell.on(matrix.subject).version, [[sign * part for part in v] for v in padded]
+
+    python = matrix.interpreters.name
     fresh = [cell for cell in cells if cell.recipe == "fresh"]
-    on_this = [cell for cell in fresh if _python(matrix, cell) in here] or fresh
-    if not on_this:
-        return ()
-    newest = max(on_this, key=_order(matrix, oldest=False))
-    oldest = max(on_this, key=_order(matrix, oldest=True))
-    return tuple(dict.fromkeys((newest.id, oldest.id)))
+    on_this = [cell for cell in fresh if cell.on(python).version in here] or fresh
+    ends = [max(on_this, key=lambda cell: key(cell, sign)).id for sign in (1, -1) if on_this]
+    return tuple(dict.fromkeys(ends))
 
 
 def has_wheels(matrix: Matrix, catalogue: Catalogue, cell: Cell) -> bool:
-    python, platform = _python(matrix, cell), matrix.platform
-    return all(
-        any(
-            wheel_for(release, python, platform)
-            for release in catalogue.members(axis, cell.on(axis.name).version)
-        )
-        for axis in matrix.packages
-    )
+    python = cell.on(matrix.interpreters.name).version
+    members = (catalogue.members(axis, cell.on(axis.name).version) for axis in matrix.packages)
+    return all(any(wheel_for(r, python, matrix.platform) for r in releases) for releases in members)
 
 
-def _python(matrix: Matrix, cell: Cell) -> Version:
-    return cell.on(matrix.interpreters.name).version
-
-
-def _order(
-    matrix: Matrix, *, oldest: bool
-) -> Callable[[Cell], tuple[Version, tuple[tuple[int, ...], ...]]]:
-    def key(cell: Cell) -> tuple[Version, tuple[tuple[int, ...], ...]]:
-        others = [c.version for c in cell.coordinates if c.axis != matrix.subject]
-        numbers = tuple(_number(version, -1 if oldest else 1) for version in reversed(others))
-        return cell.on(matrix.subject).version, numbers
-
-    return key
-
-
-def _number(version: Version, sign: int) -> tuple[int, ...]:
-    padded = (version.epoch, *version.release, 0, 0, 0)
-    return tuple(sign * part for part in padded[:4])
-
-
-# So many versions of a dependency tell where it starts and stops to work, and a first matrix stays
-# one that runs within minutes. Chosen on 2026-11-23.
+# So many versions of a dependency show where it starts and stops to work, and a first matrix still
+# runs within minutes. Chosen on 2026-11-23.
 MOST_SERIES = 4
-_LOWER = (">=", ">", "~=", "==", "===")
-_UPPER = ("<", "<=", "~=", "==", "===")
 
 
 class Weighed(Value, frozen=True, kw_only=True):
     """A dependency as a possible axis.
 
-    `requirement` is what the library declares. `selector` selects the `coordinates`, oldest first;
-    `moves` are the reasons why it may break the library, most telling first, and none where there
-    is only one version to ask about. `left_out` says why it is no axis in any case; else it is
-    empty. `is_bounded` says that what is declared shuts some of the coordinates out as too new.
+    `moves` are the reasons why it may break the library, strongest first. `left_out` says why it
+    cannot be an axis. `is_bounded`: the declared range excludes some coordinates as too new.
     """
 
     name: str
@@ -417,12 +381,8 @@ class Weighed(Value, frozen=True, kw_only=True):
 
 
 def settled_releases(package: Package) -> tuple[Release, ...]:
-    selector = Selector()
-    return tuple(
-        release
-        for release in package.selected(selector)
-        if release.has_usable_file and not release.yanked
-    )
+    every = package.selected(Selector())
+    return tuple(release for release in every if release.has_usable_file and not release.yanked)
 
 
 class Target(Value, frozen=True, kw_only=True):
@@ -436,67 +396,76 @@ class Target(Value, frozen=True, kw_only=True):
 
 
 def wheel_for(release: Release, series: Version, platform: str) -> bool:
-    """Return whether a Python on a platform finds a wheel of a release, that is not withdrawn."""
+    """Return whether a Python on a platform finds a wheel that is not yanked."""
     accepted = accepted_tags(series, platform)
     wheels = (a for a in release.artifacts if a.is_wheel and not a.yanked and not a.set_aside)
     return any(not accepted.isdisjoint(wheel.tags) for wheel in wheels)
 
 
 def weighed(requirement: Requirement, package: Package | None, target: Target) -> Weighed:
-    """Return how much a dependency matters; None for a package that the index does not have.
+    """Return how much a dependency matters.
 
-    Releases without a wheel for the target are passed over: a cell builds nothing unasked.
+    Releases without a wheel for the target are skipped: a cell builds nothing unasked.
     """
-    name, text = canonicalize_name(requirement.name), str(requirement)
+    known = Weighed(name=canonicalize_name(requirement.name), requirement=str(requirement))
+    exact = [p for p in requirement.specifier if p.operator in ("==", "===")]
+    left_out = ""
     if requirement.url is not None:
-        return Weighed(name=name, requirement=text, left_out="it is no release of the index")
-    if package is None:
-        return Weighed(name=name, requirement=text, left_out="the package index does not have it")
-    if any(
-        part.operator in ("==", "===") and "*" not in part.version for part in requirement.specifier
-    ):
-        return Weighed(name=name, requirement=text, left_out="it is pinned to one version")
+        left_out = "it is no release of the index"
+    elif package is None:
+        left_out = "the package index does not have it"
+    elif any("*" not in part.version for part in exact):
+        left_out = "it is pinned to one version"
+    if left_out or package is None:
+        return msgspec.structs.replace(known, left_out=left_out)
     lowest = lower_bound(requirement.specifier)
     later = [
         release
         for release in settled_releases(package)
         if (lowest is None or release.version >= lowest) and target.has_wheel(release)
     ]
-    # What lies between the lower bound and the oldest wheel is not to be had.
+    # Nothing between the lower bound and the oldest wheel can be installed.
     lowest = max(lowest, later[0].version) if lowest is not None and later else lowest
-    selector = newest_series([release.version for release in later], lowest)
-    coordinates = tuple(
-        sorted({selector.coordinate(r.version) for r in later if selector.keeps(r.version)})
+    versions = [release.version for release in later]
+    selector = newest_series(versions, lowest)
+    coordinates = {selector.coordinate(version) for version in versions if selector.keeps(version)}
+    known = msgspec.structs.replace(
+        known, selector=selector, coordinates=tuple(sorted(coordinates))
     )
     if len(coordinates) < 2:
-        return Weighed(
-            name=name,
-            requirement=text,
-            selector=selector,
-            coordinates=coordinates,
-            left_out="only one series of it meets what is declared",
+        return msgspec.structs.replace(
+            known, left_out="only one series of it meets what is declared"
         )
-    moves, weight = _moves(requirement, later)
-    return Weighed(
-        name=name,
-        requirement=text,
-        selector=selector,
-        coordinates=coordinates,
-        moves=moves,
-        weight=weight,
-        is_bounded=bool(_shut_out(requirement, later)),
+    moves, weight = list[str](), 0
+    admitted = [version for version in versions if requirement.specifier.contains(version)]
+    shut_out = [version for version in versions if admitted and version > max(admitted)]
+    if shut_out:
+        moves.append(f"{shut_out[-1]} is excluded by the declared range")
+        weight += 40
+    elif any(p.operator not in (">=", ">") for p in requirement.specifier):
+        moves.append("the declared range excludes versions")
+        weight += 30
+    minors, majors = _series("minor", versions), _series("major", versions)
+    if len(majors) > 1:
+        moves.append(f"{len(majors)} major versions since {versions[0]}")
+        weight += 20
+    if any("any" not in {tag.platform for tag in a.tags} for a in later[-1].artifacts if a.tags):
+        moves.append("it is compiled for each Python")
+        weight += 10
+    if len(majors) == 1:
+        moves.append(f"{len(minors)} series since {versions[0]}")
+    weight += min(len(minors), 9)
+    return msgspec.structs.replace(
+        known, moves=tuple(moves), weight=weight, is_bounded=bool(shut_out)
     )
 
 
 def lower_bound(specifier: SpecifierSet) -> Version | None:
-    """Return the version that a requirement starts at; None where it has no lower bound."""
     versions = []
     for part in specifier:
-        if part.operator in _LOWER:
-            try:
+        if part.operator in (">=", ">", "~=", "==", "==="):
+            with contextlib.suppress(InvalidVersion):
                 versions.append(Version(part.version.removesuffix(".*")))
-            except InvalidVersion:
-                continue
     return max(versions, default=None)
 
 
@@ -508,53 +477,22 @@ def newest_series(
     minors, majors = _series("minor", versions), _series("major", versions)
     if len(minors) <= most:
         return _from(lowest or min(minors, default=None), "minor")
-    if len(majors) >= 2 and len(majors) <= most:
+    if 2 <= len(majors) <= most:
         return _from(lowest or majors[0], "major")
-    newest = majors if len(majors) > most else minors
-    return _from(newest[-most], "major" if newest is majors else "minor")
+    is_major = len(majors) > most
+    return _from((majors if is_major else minors)[-most], "major" if is_major else "minor")
 
 
-def _from(lowest: Version | None, keep: str) -> Selector:
-    specifier = SpecifierSet("" if lowest is None else f">={lowest}")
-    return Selector(specifier=specifier, keep="major" if keep == "major" else "minor")
+def _from(lowest: Version | None, keep: Literal["major", "minor"]) -> Selector:
+    return Selector(specifier=SpecifierSet(f">={lowest}" if lowest else ""), keep=keep)
 
 
-def _series(keep: str, versions: Iterable[Version]) -> list[Version]:
-    selector = _from(None, keep)
-    return sorted({selector.coordinate(version) for version in versions})
-
-
-def _moves(requirement: Requirement, later: Sequence[Release]) -> tuple[tuple[str, ...], int]:
-    moves: list[str] = []
-    weight = 0
-    versions = [release.version for release in later]
-    shut_out = _shut_out(requirement, later)
-    if shut_out:
-        moves.append(f"{shut_out[-1].version} is shut out by what is declared")
-        weight += 40
-    elif any(part.operator in (*_UPPER, "!=") for part in requirement.specifier):
-        moves.append("what is declared shuts versions out")
-        weight += 30
-    majors = _series("major", versions)
-    if len(majors) > 1:
-        moves.append(f"{len(majors)} major versions since {versions[0]}")
-        weight += 20
-    if any("any" not in {tag.platform for tag in a.tags} for a in later[-1].artifacts if a.tags):
-        moves.append("it is compiled for each Python")
-        weight += 10
-    minors = _series("minor", versions)
-    if len(majors) == 1:
-        moves.append(f"{len(minors)} series since {versions[0]}")
-    return tuple(moves), weight + min(len(minors), 9)
-
-
-def _shut_out(requirement: Requirement, later: Sequence[Release]) -> list[Release]:
-    admitted = [r.version for r in later if requirement.specifier.contains(r.version)]
-    return [r for r in later if admitted and r.version > max(admitted)]
+def _series(keep: Literal["major", "minor"], versions: Iterable[Version]) -> list[Version]:
+    return sorted({_from(None, keep).coordinate(version) for version in versions})
 
 
 class DraftAxis(Value, frozen=True, kw_only=True):
-    """A package axis as it is proposed, with its floor (None for the subject) and the reasons."""
+    """A proposed package axis, its floor (None for the subject), and the reasons."""
 
     name: str
     short: str
@@ -567,9 +505,7 @@ class DraftAxis(Value, frozen=True, kw_only=True):
 
 
 class DraftMatrix(Value, frozen=True, kw_only=True):
-    """A matrix as it is proposed; `suite` are the lines of its table `[suite]`, `lowest` asks for
-    the variant of the declared minimums.
-    """
+    """A proposed matrix; `suite` are the lines of `[suite]`, `lowest` declares that variant."""
 
     name: str
     title: str
@@ -586,98 +522,100 @@ class DraftMatrix(Value, frozen=True, kw_only=True):
 
 
 def trial_text(package: str, pythons: Sequence[Version], platform: str, suite: SuiteDraft) -> str:
-    """Return the text of a matrix that a checkout alone is run in, and that nobody keeps."""
-    name = axis_name(package)
-    axis = DraftAxis(
-        name=name, short="p", package=package, selector=Selector(), because="The checkout"
-    )
-    return matrix_text(
-        DraftMatrix(
-            name=name,
-            title=package,
-            subject=name,
-            platform=platform,
-            pythons=tuple(pythons),
-            python_because="A Python that the project requires",
-            axes=(axis,),
-            suite=suite.table([package]),
-            builds=suite.builds,
-            lowest=False,
-        ),
-        "this day",
-    )
+    """Return the text of a temporary matrix that runs only a checkout."""
+    name, why = axis_name(package), "A Python that the project requires"
+    axis = DraftAxis(name=name, short="p", package=package, selector=Selector(), because="Checkout")
+    draft = DraftMatrix(
+        name=name, title=package, subject=name, platform=platform, pythons=tuple(pythons),
+        python_because=why, axes=(axis,), suite=suite.table([package]), builds=suite.builds,
+        lowest=False,
+    )  # fmt: skip
+    return matrix_text(draft, "this day")
+
+
+_LOWEST = """# Are the declared minimums true? `compat run NAME '*+lowest'` tests them.
+lowest = true
+"""
 
 
 def matrix_text(matrix: DraftMatrix, day: str) -> str:
-    quick = [f"  {_quoted(cell)}," for cell in matrix.quick]
-    lines = [
-        f"# Proposed by `compat init` on {day}. All of it is yours to change;",
-        "# `compat check` names what does not fit.",
-        f"name = {_quoted(matrix.name)}",
-        f"title = {_quoted(matrix.title)}",
-        f"subject = {_quoted(matrix.subject)}",
-        "# Locks install on this and every newer glibc.",
-        f"platform = {_quoted(matrix.platform)}",
-        "margin_days = 30",
-        *(
-            [
-                "# Are the declared minimums true? `compat run NAME '*+lowest'` asks.",
-                "lowest = true",
-            ]
-            if matrix.lowest
-            else []
-        ),
-        *([toml_line("builds", matrix.builds)] if matrix.builds else []),
-        *(
-            ["# The smoke cells of `compat run --quick`.", "quick = [", *quick, "]"]
-            if quick
-            else []
-        ),
-        "",
-        "[suite]",
-        *matrix.suite,
-        "",
-        f"# {matrix.python_because}.",
-        "[[axes]]",
-        'kind = "interpreter"',
-        'name = "python"',
-        'short = "py"',
-        f"releases = {_array(map(str, matrix.pythons))}",
-    ]
+    lowest, suite = _LOWEST if matrix.lowest else "", "\n".join(matrix.suite)
+    builds = f"{toml_line('builds', matrix.builds)}\n" if matrix.builds else ""
+    cells = "".join(f"  {_quoted(cell)},\n" for cell in matrix.quick)
+    quick = f"# The smoke cells of `compat run --quick`.\nquick = [\n{cells}]\n" if cells else ""
+    text = f"""\
+# Proposed by `compat init` on {day}. All of it is yours to change;
+# `compat check` names what does not fit.
+name = {_quoted(matrix.name)}
+title = {_quoted(matrix.title)}
+subject = {_quoted(matrix.subject)}
+# Locks install on this and every newer glibc.
+platform = {_quoted(matrix.platform)}
+margin_days = 30
+{lowest}{builds}{quick}
+[suite]
+{suite}
+
+# {matrix.python_because}.
+[[axes]]
+kind = "interpreter"
+name = "python"
+short = "py"
+{toml_line("releases", list(map(str, matrix.pythons)))}
+"""
+    floors = [("python", matrix.pythons[0], matrix.python_because)]
     for axis in matrix.axes:
-        lines += _axis(axis)
-    lines += _floor("python", matrix.pythons[0], matrix.python_because)
-    for axis in matrix.axes:
+        specifier = str(axis.selector.specifier)
+        select = f"specifier = {_quoted(specifier)}, " if specifier else ""
+        text += f"""
+# {axis.because}.
+[[axes]]
+kind = "package"
+name = {_quoted(axis.name)}
+short = {_quoted(axis.short)}
+package = {_quoted(axis.package)}
+select = {{ {select}keep = {_quoted(axis.selector.keep)} }}
+"""
         if axis.floor is not None:
-            lines += _floor(axis.name, axis.floor, axis.floor_because)
+            floors.append((axis.name, axis.floor, axis.floor_because))
+    for name, floor, because in floors:
+        text += f"""
+[[floors]]
+axis = {_quoted(name)}
+at = {_quoted(str(floor))}
+because = {_quoted(because)}
+"""
     for axis in matrix.axes:
         if axis.name in matrix.relaxed:
-            lines += _rule(axis)
-    return "\n".join(lines) + "\n"
+            why = f"whether a newer {axis.package} works."
+            text += f"""
+[[rules]]
+name = {_quoted(f"newer-{axis.name}"[:40])}
+effect = "relax"
+because = {_quoted(f"Relaxed cells ask the code, not the metadata, {why}")}
+when = {{ {axis.name} = "newer" }}
+relaxations = [{{ package = {_quoted(axis.package)}, to = "any" }}]
+"""
+    return text
 
 
-def policy_text() -> str:
-    return "\n".join(
-        [
-            "# How the floors move: `compat propose` does the arithmetic aloud. The one line",
-            '# policy = "spec-0" in the place of all these says what SPEC 0 says.',
-            "default_months = 24      # how long an axis keeps a version",
-            'cadence = "quarterly"    # floors rise on the first day of a quarter',
-            "notice_days = 60         # how long before that day a move is announced",
-            "witnesses = 2            # passing runs, on different days, that a move needs",
-            "",
-            "[[windows]]",
-            'axis = "python"',
-            "end_of_life = true",
-            'because = "A Python without security fixes upstream is not supported."',
-            "",
-        ]
-    )
+POLICY = """\
+# How the floors move: `compat propose` shows the arithmetic. The one line
+# policy = "spec-0" instead of all these follows SPEC 0.
+default_months = 24      # how long an axis keeps a version
+cadence = "quarterly"    # floors rise on the first day of a quarter
+notice_days = 60         # how long before that day a move is announced
+witnesses = 2            # passing runs, on different days, that a move needs
+
+[[windows]]
+axis = "python"
+end_of_life = true
+because = "A Python without security fixes upstream is not supported."
+"""
 
 
 def import_test(module: str, title: str) -> str:
-    # Return the text of a suite that asks for the import alone, and whether what the module offers
-    # by `__all__` is there.
+    # Return the text of a suite that tests the import and the names in `__all__`.
     return f'''\
 """What every release of {title} promises. Add what your users count on: one test a capability."""
 
@@ -700,35 +638,8 @@ def test_what_it_offers_is_there():
 
 
 def toml_line(key: str, value: str | Sequence[str]) -> str:
-    return f"{key} = {_quoted(value) if isinstance(value, str) else _array(value)}"
-
-
-def _axis(axis: DraftAxis) -> Iterator[str]:
-    specifier = str(axis.selector.specifier)
-    select = [f"specifier = {_quoted(specifier)}"] if specifier else []
-    select.append(f"keep = {_quoted(axis.selector.keep)}")
-    yield from ("", f"# {axis.because}.", "[[axes]]", 'kind = "package"')
-    yield toml_line("name", axis.name)
-    yield toml_line("short", axis.short)
-    yield toml_line("package", axis.package)
-    yield f"select = {{ {', '.join(select)} }}"
-
-
-def _floor(axis: str, at: Version, because: str) -> Iterator[str]:
-    yield from ("", "[[floors]]", toml_line("axis", axis), toml_line("at", str(at)))
-    yield toml_line("because", because)
-
-
-def _rule(axis: DraftAxis) -> Iterator[str]:
-    because = f"Relaxed cells ask the code, not the metadata, whether a newer {axis.package} works."
-    yield from ("", "[[rules]]", toml_line("name", f"newer-{axis.name}"[:40]), 'effect = "relax"')
-    yield toml_line("because", because)
-    yield f'when = {{ {axis.name} = "newer" }}'
-    yield f'relaxations = [{{ package = {_quoted(axis.package)}, to = "any" }}]'
-
-
-def _array(texts: Iterable[str]) -> str:
-    return f"[{', '.join(map(_quoted, texts))}]"
+    text = _quoted(value) if isinstance(value, str) else f"[{', '.join(map(_quoted, value))}]"
+    return f"{key} = {text}"
 
 
 def _quoted(text: str) -> str:
@@ -741,13 +652,11 @@ def _quoted(text: str) -> str:
 MOST_CELLS = 160
 MOST_SERIES_OF_SUBJECT = 3
 MOST_DEPENDENCIES = 2
-MOST_ASKED = 40  # dependencies whose page is asked for
+MOST_ASKED = 40  # dependencies whose page is fetched
 
 
 class DraftRequest(Value, frozen=True, kw_only=True):
-    """Where and when a draft is made: the platform of this machine, the series of Python that it
-    has, and the day.
-    """
+    """The platform of this machine, its series of Python, and the day."""
 
     platform: str
     here: frozenset[Version]
@@ -755,11 +664,8 @@ class DraftRequest(Value, frozen=True, kw_only=True):
 
 
 class Draft(Value, frozen=True, kw_only=True):
-    """A drafted matrix.
-
-    `matrix` is it as it is declared, `texts` are its files by their path below `matrices/<name>/`.
-    `reasons` are sentences about what is in it, `left_out` about the dependencies that are not.
-    `cells` counts the fresh cells that can be installed, `quick` are its smoke cells.
+    """A drafted matrix: its files by path, sentences about what is in it and about the dependencies
+    left out, the number of installable fresh cells, and its smoke cells.
     """
 
     name: str
@@ -774,18 +680,21 @@ class Draft(Value, frozen=True, kw_only=True):
 def draft_of(
     library: KnownLibrary, request: DraftRequest, suite: SuiteDraft, source: ReleaseSource
 ) -> Draft:
-    """Return the draft of a library's matrix.
+    """Return the draft of a library's matrix, decoded and planned, so that it can run.
 
-    Its texts are decoded and planned before they are returned: what is drafted can be run. Raises
-    UsageError for a library that no Python of today can have.
+    Raises UsageError if no current Python fits.
     """
     series, python_because = pythons(library, request.day)
-    target = Target(series=series, platform=request.platform)
+    target, day = Target(series=series, platform=request.platform), request.day
     weights = sorted(_weights(library, source, target), key=lambda w: (-w.weight, w.name))
     subject_series = 1 if suite.is_own else MOST_SERIES_OF_SUBJECT
-    chosen = _chosen(weights, len(series) * subject_series)
-    axes = tuple(_axes(library, chosen, subject_series))
-    name = axis_name(library.name)
+    chosen, cells_left = list[Weighed](), MOST_CELLS // (len(series) * subject_series)
+    for dependency in weights:
+        number = len(dependency.coordinates)
+        if not dependency.left_out and len(chosen) < MOST_DEPENDENCIES and number <= cells_left:
+            chosen.append(dependency)
+            cells_left //= number
+    axes, name = tuple(_axes(library, chosen, subject_series)), axis_name(library.name)
     drafted = DraftMatrix(
         name=name,
         title=library.name,
@@ -797,11 +706,10 @@ def draft_of(
         suite=suite.table([axis.package for axis in axes]),
         relaxed=tuple(axis.name for axis in axes if axis.is_bounded),
     )
-    day, policy = request.day, policy_text()
 
     def declared(draft: DraftMatrix) -> tuple[str, Matrix]:
         text = matrix_text(draft, str(day))
-        return text, load(text.encode(), policy.encode(), folder=name, today=day).matrix
+        return text, load(text.encode(), POLICY.encode(), folder=name, today=day).matrix
 
     _, matrix = declared(drafted)
     catalogue = discover(matrix, source)
@@ -811,7 +719,7 @@ def draft_of(
     with_wheels = [cell for cell in cells if has_wheels(matrix, catalogue, cell)]
     quick = smoke_cells(matrix, with_wheels, request.here)
     text, matrix = declared(msgspec.structs.replace(drafted, quick=quick, relaxed=needed))
-    texts = {"matrix.toml": text, "policy.toml": policy, **suite.texts}
+    texts = {"matrix.toml": text, "policy.toml": POLICY, **suite.texts}
     return Draft(
         name=name,
         matrix=matrix,
@@ -830,71 +738,44 @@ def _weights(library: KnownLibrary, source: ReleaseSource, target: Target) -> It
         except NoPage:
             return None
 
+    def holds(requirement: Requirement, series: Version) -> bool:
+        environment = {"python_version": str(series), "python_full_version": str(patch_of(series))}
+        environment |= {"implementation_name": "cpython", "sys_platform": "linux", "extra": ""}
+        environment |= {"platform_python_implementation": "CPython", "platform_system": "Linux"}
+        environment["os_name"] = "posix"
+        return requirement.marker is None or requirement.marker.evaluate(environment)
+
     wanted = []
     for requirement in library.requirements[:MOST_ASKED]:
-        on = [version for version in target.series if _holds(requirement, version)]
+        on = [version for version in target.series if holds(requirement, version)]
         if len(on) == len(target.series):
             wanted.append(requirement)
             continue
-        where = f"only if {requirement.marker}{'' if on else ', which no cell is'}"
-        name = canonicalize_name(requirement.name)
-        yield Weighed(name=name, left_out=f"it is required {where}")
+        where = f"only if {requirement.marker}{'' if on else ', which is true in no cell'}"
+        yield Weighed(name=canonicalize_name(requirement.name), left_out=f"it is required {where}")
     with ThreadPoolExecutor(THREADS) as pool:
         for requirement, package in zip(wanted, pool.map(page, wanted), strict=True):
             yield weighed(requirement, package, target)
 
 
-def _holds(requirement: Requirement, series: Version) -> bool:
-    if requirement.marker is None:
-        return True
-    environment = {
-        "python_version": str(series),
-        "python_full_version": str(patch_of(series)),
-        "implementation_name": "cpython",
-        "platform_python_implementation": "CPython",
-        "sys_platform": "linux",
-        "platform_system": "Linux",
-        "os_name": "posix",
-        "extra": "",
-    }
-    return requirement.marker.evaluate(environment)
-
-
-def _late(dependency: Weighed) -> str:
-    declared = lower_bound(Requirement(dependency.requirement).specifier)
-    oldest = dependency.coordinates[0]
-    if declared is None or dependency.selector.coordinate(declared) == oldest:
-        return ""
-    return "; this is the oldest version that the axis has"
-
-
-def _chosen(weights: Sequence[Weighed], cells: int) -> list[Weighed]:
-    chosen: list[Weighed] = []
-    for dependency in weights:
-        if dependency.left_out or len(chosen) == MOST_DEPENDENCIES:
-            continue
-        if cells * len(dependency.coordinates) <= MOST_CELLS:
-            chosen.append(dependency)
-            cells *= len(dependency.coordinates)
-    return chosen
-
-
 def _axes(library: KnownLibrary, chosen: Sequence[Weighed], series: int) -> Iterator[DraftAxis]:
     names, shorts = {"python", axis_name(library.name)}, {"py"}
     for dependency in chosen:
-        name = axis_name(dependency.name, names)
-        short = short_name(dependency.name, shorts)
+        name, short = axis_name(dependency.name, names), short_name(dependency.name, shorts)
         names.add(name)
         shorts.add(short)
-        oldest = dependency.coordinates[0]
+        oldest, selector = dependency.coordinates[0], dependency.selector
+        declared = lower_bound(Requirement(dependency.requirement).specifier)
+        is_late = declared is not None and selector.coordinate(declared) != oldest
+        late = "; this is the oldest version that the axis has" if is_late else ""
         yield DraftAxis(
             name=name,
             short=short,
             package=dependency.name,
-            selector=dependency.selector,
+            selector=selector,
             because=f"{dependency.name}: {dependency.because}",
             floor=oldest,
-            floor_because=f"{library.source} asks for {dependency.requirement}{_late(dependency)}",
+            floor_because=f"{library.source} requires {dependency.requirement}{late}",
             is_bounded=dependency.is_bounded,
         )
     versions = [release.version for release in library.releases]

@@ -1,8 +1,7 @@
-"""The calls of GitHub's REST API for one repository: retries where that is safe, and reports
-failures in one line.
+"""GitHub's REST API for one repository: retries where that is safe, failures in one line.
 
-A client library was considered: PyGithub brings seven packages, two of them compiled, for the
-twelve calls that are made here (2.10, November 2026).
+PyGithub would bring seven packages, two of them compiled, for the twelve calls made here (2.10,
+November 2026).
 """
 
 import base64
@@ -38,7 +37,7 @@ class Again(Exception):
 
 
 class Commit(Value, frozen=True, kw_only=True):
-    """A commit; `parents` and `tree` are names of objects, `author` is a person's."""
+    """A commit; `parents` and `tree` are object names."""
 
     sha: str
     tree: str
@@ -91,8 +90,8 @@ def owner_and_name(repository: str) -> str:
 class GitHub:
     """A repository on GitHub.
 
-    Reads are repeated after a server error. Writes never are: after `Again` the caller checks what
-    was written. The token is sent only to `base_url` and appears in no message.
+    Reads are repeated after a server error, writes never: after `Again` the caller checks what was
+    written. The token is sent only to `base_url` and appears in no message.
     """
 
     def __init__(
@@ -167,11 +166,7 @@ class GitHub:
             return [_thread(issue) for issue in pages if issue.get("pull_request") is None]
 
     def activity(self, workflow: str) -> WorkflowActivity:
-        """Return a workflow's state by the name of its file; UsageError where there is none.
-
-        https://docs.github.com/en/rest/actions/workflows and
-        https://docs.github.com/en/rest/actions/workflow-runs
-        """
+        """Return a workflow's state by its file name; raise UsageError for an unknown one."""
         path = f"actions/workflows/{quote(workflow, safe='')}"
         state = self._read(path)
         if state is None:
@@ -188,12 +183,11 @@ class GitHub:
     def plant(
         self, branch: str, files: dict[str, str], message: str, base: Commit, head: Commit | None
     ) -> None:
-        """Make the branch: one commit with the files on the base, whose message ends with the name
-        of its tree. Raises Again when somebody else moved the branch from its `head`.
+        """Put one commit with the files on the base, whose message ends with its tree. Raises Again
+        if somebody else moved the branch from `head`.
         """
         entries = [
-            {"path": path, "mode": "100644", "type": "blob", "content": text}
-            for path, text in files.items()
+            {"path": p, "mode": "100644", "type": "blob", "content": t} for p, t in files.items()
         ]
         tree = self._post("git/trees", "sha", base_tree=base.tree, tree=entries)
         words = {"message": f"{message}{tree}", "tree": tree, "parents": [base.sha]}
@@ -209,14 +203,12 @@ class GitHub:
         self._write("PATCH", f"git/refs/heads/{quote(branch)}", {"sha": sha, "force": True})
 
     def open(self, kind: Literal["pulls", "issues"], **content: Any) -> str:
-        """Open a pull request or an issue and return its address. Raises Again when there is one.
-
-        GitHub creates a new label.
+        """Open a pull request or an issue and return its URL; raise Again if there is one. GitHub
+        creates a new label.
         """
         return self._post(kind, "html_url", **content)
 
     def edit(self, kind: Literal["pulls", "issues"], number: int, **changes: str | None) -> None:
-        """Change the title, body or state; None leaves a value unchanged."""
         changes = {key: value for key, value in changes.items() if value is not None}
         if changes:
             self._write("PATCH", f"{kind}/{number}", changes)

@@ -1,9 +1,7 @@
-"""Escapes untrusted text for the Markdown that is sent to GitHub: it is shown as it is, and nothing
-becomes active.
+"""Escapes untrusted text for GitHub's Markdown: it is shown as it is, and nothing becomes active.
 
-Documented replacements: invisible characters are written as escapes. A space follows `@` before a
-name, `#` or `GH-` before a number, and `$` and `:` where they would begin a formula or an emoji.
-Addresses are not linked.
+Invisible characters are written as escapes. A space follows `@` before a name, `#` or `GH-` before
+a number, and `$` and `:` before a formula or an emoji. Addresses are not linked.
 """
 
 import re
@@ -36,9 +34,7 @@ _READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
 def visible(text: str) -> str:
-    return "".join(
-        char if _seen(char) else char.encode("unicode_escape").decode("ascii") for char in text
-    )
+    return "".join(c if _seen(c) else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def plain(text: str, limit: int = 200) -> str:
@@ -101,8 +97,7 @@ def faults(markdown: str) -> tuple[str, ...]:
             alive.append(f"a formula: {content}")
         if kind == "text" and _EMOJI.search(content):
             alive.append(f"an emoji: {content}")
-    every = (*alive, *_faults_anywhere(markdown), *_faults_anywhere(shown))
-    return tuple(map(visible, every))
+    return tuple(map(visible, (*alive, *_faults_anywhere(markdown), *_faults_anywhere(shown))))
 
 
 def title_faults(title: str) -> tuple[str, ...]:

@@ -1,5 +1,5 @@
-"""Commits and pushes the measured files of a matrix with git, or opens a pull request where a
-branch rejects pushes.
+"""Commits and pushes the measured files of a matrix with git, or opens a pull request if a branch
+rejects pushes.
 """
 
 import re
@@ -27,8 +27,8 @@ OpenPull = Callable[[str, str, str, str], str]
 
 
 class PushResult(Value, frozen=True, kw_only=True, omit_defaults=True):
-    """Where the change is: nowhere without changed files, else in a local commit, the origin's
-    branch, or a pull request (`head`, `url`), `because` the branch rejected the push.
+    """Where the change is: nowhere, in a local commit, on the origin's branch, or in a pull request
+    (`head`, `url`) `because` the branch rejected the push.
     """
 
     outcome: Literal["nothing-new", "committed", "pushed", "offered"]
@@ -44,8 +44,8 @@ def push_measured(
 ) -> PushResult:
     """Commit the measured files of a matrix and push them; with an empty branch, only commit.
 
-    Where the branch is protected, or the change conflicts with others' pushes, the commit becomes a
-    new branch and a pull request. Raises what `open_pull` raises, with that branch named.
+    If the branch is protected or the change conflicts, pushes a new branch and opens a pull
+    request. Raises what `open_pull` raises, with that branch named.
     """
     title = f"Update catalogue, locks and records of {matrix}"
     commit = repository.commit([f"matrices/{matrix}/{name}" for name in MEASURED], title)
@@ -96,11 +96,7 @@ class GitRepository:
         return self._git("rev-parse", "HEAD")
 
     def push(self, branch: str) -> str:
-        """Push the last commit onto the branch's current head; return why the branch rejected it,
-        else empty.
-
-        Raises ToolFailed where the origin does not answer.
-        """
+        """Push the last commit onto the branch's head; return why it was rejected, else ""."""
         for _ in range(PUSHES):
             tip = self._fetched(branch)
             if self._run("rebase", "--quiet", tip).returncode:

@@ -1,8 +1,8 @@
-"""Keeps one standing pull request and one standing issue up to date, idempotently and concurrently,
-and leaves people's changes alone.
+"""Keeps one standing pull request and one standing issue up to date, idempotently, and leaves
+people's changes alone.
 
 Marks identify our part of a title and a body. The branch is ours while its head names its evidence
-and its own tree, so people's changes there stay.
+and its own tree.
 """
 
 import hashlib
@@ -76,11 +76,9 @@ def waiting(
     ]
     count = f"{' and '.join(counts)} {'wait' if len(proposals) > 1 else 'waits'}"
     what = "proposals" if added else "moves of minimum versions"
-    opening = f"These {what} are not open; each says what speaks against it.\n"
+    opening = f"These {what} are not open; each lists its blockers.\n"
     last = {proposal.axis: proposal for proposal in proposals}
-    sections = [
-        section(proposal, cell_url, proposal is last[proposal.axis]) for proposal in proposals
-    ]
+    sections = [section(p, cell_url, p is last[p.axis]) for p in proposals]
     return Text(title=plain(f"{title}: {count}"), body="\n".join([opening, *sections]))
 
 
@@ -99,9 +97,7 @@ def section(
     parts = [
         f"### {inline(what)}\n",
         f"For {inline(proposal.release)}{when}: {inline(grounds, limit=600)}.\n",
-        *_bullets(
-            "What speaks against it", (objection.because for objection in proposal.objections)
-        ),
+        *_bullets("Blockers", (objection.because for objection in proposal.objections)),
         *_bullets(
             "Who is affected",
             map(affected_words, (*proposal.lost, *proposal.gained)),
@@ -187,11 +183,7 @@ class IssueKey(Value, frozen=True, kw_only=True):
 
 
 class Wanted(Value, frozen=True, kw_only=True):
-    """The intended state: a title, a Markdown body, the files of a pull request, and the digest of
-    their evidence.
-
-    An equal digest has no news.
-    """
+    """The intended state; an equal digest has no news."""
 
     title: str
     body: str
@@ -225,8 +217,8 @@ class Outcome(Value, frozen=True, kw_only=True):
 class _Marked(Value, frozen=True, kw_only=True):
     """A body with our text between two marks.
 
-    `title` is the digest of the title that we set, which detects an edited one; `withdrawn` means
-    that we closed it.
+    `title` is the digest of the title that we set, which detects an edited one; `withdrawn`: we
+    closed it.
     """
 
     above: str = ""
@@ -264,7 +256,7 @@ def diff_of(files: Sequence[RepositoryFile]) -> str:
 def sync_pull_request(
     github: GitHub, branches: Branches, wanted: Wanted | None, *, dry_run: bool = False
 ) -> Outcome:
-    """Open, update or close the one pull request from the branch; with `dry_run`, report only.
+    """Open, update or close the one pull request from the branch.
 
     Raises AuthenticationError, ServiceUnreachable, and UsageError for a missing base or file.
     """
@@ -407,7 +399,7 @@ def _pull_step(github: GitHub, branches: Branches, wanted: Wanted | None) -> _St
     if words := ", ".join(word for change, word in changes if change is not None):
         says = f"updated: {words}"
         return _Step(does="update", says=says, thread=pull, title=title, body=new, plant=plant)
-    return _Step(does="nothing", says="it says what there is to say", thread=pull)
+    return _Step(does="nothing", says="it is up to date", thread=pull)
 
 
 def _issue_step(labelled: Sequence[Thread], thread: IssueKey, wanted: Wanted | None) -> _Step:
@@ -434,7 +426,7 @@ def _issue_step(labelled: Sequence[Thread], thread: IssueKey, wanted: Wanted | N
     issue = (standing or ours)[0]
     title, new = _new_words(wanted, issue, thread.key)
     if issue.is_open and title is None and new is None:
-        return _Step(does="nothing", says="it says what there is to say", thread=issue)
+        return _Step(does="nothing", says="it is up to date", thread=issue)
     says = "updated" if issue.is_open else "opened again"
     return _Step(does="update", says=says, thread=issue, title=title, body=new)
 

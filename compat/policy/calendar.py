@@ -1,5 +1,5 @@
-"""The calendar of moves that the windows allow in the coming years, and one sentence on each floor:
-whether it can move, and when.
+"""The calendar of moves in the coming years, and one sentence on whether and when each floor can
+move.
 """
 
 import datetime
@@ -14,7 +14,6 @@ from compat.policy.evaluation import (
     DAY,
     AsOf,
     Evaluation,
-    FloorEvidence,
     evaluation_on,
     hold_words,
     months_later,
@@ -74,12 +73,7 @@ class MinimumVersions(StrictValue, frozen=True, kw_only=True):
 
 
 class Bar(StrictValue, frozen=True, kw_only=True):
-    """A version of an axis for a chart: its release, the end of its window, and upstream's end of
-    life.
-
-    None means that it is unknown yet, or that upstream names no end. `is_floor` marks the present
-    floor.
-    """
+    """A version of an axis for a chart. None: the end is unknown, or upstream names none."""
 
     axis: Name
     version: Version
@@ -90,8 +84,8 @@ class Bar(StrictValue, frozen=True, kw_only=True):
 
 
 class Schedule(StrictValue, frozen=True, kw_only=True):
-    """The coming moves of a matrix, by day; the minimum versions from each of these days on; and a
-    chart's values.
+    """The coming moves by day, the minimum versions from each of these days on, and a chart's
+    values.
     """
 
     matrix: str
@@ -104,10 +98,8 @@ class Schedule(StrictValue, frozen=True, kw_only=True):
 
 
 def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule:
-    """Return the schedule of a matrix from that day on; without a policy nothing moves.
-
-    It has the newest due move that the calendar allows, and below it the best that runs support.
-    Packages count only when released, Pythons also when upstream plans them.
+    """Return the schedule from that day on: the newest due move that the calendar allows, below it
+    the best that runs support. Packages count when released, Pythons also when planned.
     """
     until = months_later(day, 12 * years)
     evaluation = evaluation_on(snapshot, day)
@@ -225,13 +217,8 @@ class Outlook(StrictValue, frozen=True, kw_only=True):
     lost: tuple[Affected, ...]
 
 
-class _Prospect(StrictValue, frozen=True, kw_only=True):
-    """A step with what blocks its release."""
-
-    step: FloorStep
-    on: datetime.date
-    runs: int
-    is_possible: bool
+# A step, its first possible day, the passing runs that it needs, and whether runs can suffice.
+_Prospect = tuple[FloorStep, datetime.date, int, bool]
 
 
 def outlooks(snapshot: Snapshot, day: datetime.date) -> tuple[Outlook, ...]:
@@ -247,80 +234,69 @@ def missing_command(matrix: str, needs: tuple[str, ...]) -> str:
 
 
 def _outlook(evaluation: Evaluation, axis: Axis) -> Outlook:
-    as_of, floor = evaluation.as_of, evaluation.as_of.floors[axis.name]
+    as_of, floor, package = (
+        evaluation.as_of,
+        evaluation.as_of.floors[axis.name],
+        package_words(axis),
+    )
+    day, what = as_of.day, f"{package} {floor}"
     prospects = [_prospect(evaluation, axis, step) for step in steps_of(evaluation, axis).every]
-    chosen = _nearest(prospects, as_of.day)
-    what = f"{package_words(axis)} {floor}"
-    if chosen is None:
+    possible = [prospect for prospect in prospects if prospect[3]]
+    if not prospects:
         return Outlook(
-            axis=axis.name, package=package_words(axis), floor=floor, prospect="settled",
+            axis=axis.name, package=package, floor=floor, prospect="settled",
             to=None, on=None, runs=0, needs=(), because="", lost=(),
             sentence=f"{what} stays: no version is known that may follow it",
         )  # fmt: skip
-    step, to = chosen.step, chosen.step.version
-    because = "" if chosen.is_possible else _obstacle(evaluation, axis, step)
-    prospect, sentence = _told(chosen, what, because, as_of.day)
+    if possible:
+        first = min(max(on, day) for _, on, _, _ in possible)
+        fitting = [prospect for prospect in possible if max(prospect[1], day) == first]
+        step, on, runs, is_possible = max(fitting, key=lambda prospect: prospect[0].version)
+    else:
+        nearest = min(prospects, key=lambda prospect: (prospect[1], prospect[0].version))
+        step, on, runs, is_possible = nearest
+    to, because = step.version, "" if is_possible else _obstacle(evaluation, axis, step)
+    prospect: Prospect = "open" if on <= day else "dated"
+    when = "with the next release" if on <= day else f"on {on}"
+    sentence = f"{what} can move to {to} {when}"
+    if not is_possible and step.held is not None:
+        prospect = "held"
+        sentence = f"{what} is held until {step.held.until}; {to} is next, on {on}, but {because}"
+    elif not is_possible:
+        prospect = "blocked"
+        sentence = f"{what} could move to {to} {'since' if on <= day else 'on'} {on}, but {because}"
+    elif runs:
+        prospect, many = "runs", _NUMBERS[runs] if runs < len(_NUMBERS) else f"{runs:,}"
+        passing = "run passes" if runs == 1 else "runs pass"
+        sentence = f"{what} can move to {to} on {on} if {many} more {passing}"
     return Outlook(
         axis=axis.name,
-        package=package_words(axis),
+        package=package,
         floor=floor,
         prospect=prospect,
         to=to,
-        on=chosen.on,
-        runs=chosen.runs,
-        needs=evaluation.raised(axis.name, to).needs if chosen.runs else (),
+        on=on,
+        runs=runs,
+        needs=evaluation.raised(axis.name, to).needs if runs else (),
         because=because,
         sentence=sentence,
         lost=lost(evaluation, axis, floor, to),
     )
 
 
-def _told(chosen: _Prospect, what: str, because: str, day: datetime.date) -> tuple[Prospect, str]:
-    to, on, hold = chosen.step.version, chosen.on, chosen.step.held
-    if not chosen.is_possible:
-        if hold is not None:
-            return (
-                "held",
-                f"{what} is held until {hold.until}; {to} is next, on {on}, but {because}",
-            )
-        since = f"could move to {to} since {on}" if on <= day else f"could move to {to} on {on}"
-        return "blocked", f"{what} {since}, but {because}"
-    if chosen.runs:
-        many = _NUMBERS[chosen.runs] if chosen.runs < len(_NUMBERS) else f"{chosen.runs:,}"
-        runs = "run passes" if chosen.runs == 1 else "runs pass"
-        return "runs", f"{what} can move to {to} on {on} if {many} more {runs}"
-    if on <= day:
-        return "open", f"{what} can move to {to} with the next release"
-    return "dated", f"{what} can move to {to} on {on}"
-
-
-def _nearest(prospects: list[_Prospect], day: datetime.date) -> _Prospect | None:
-    possible = [prospect for prospect in prospects if prospect.is_possible]
-    if possible:
-        first = min(max(prospect.on, day) for prospect in possible)
-        fitting = [prospect for prospect in possible if max(prospect.on, day) == first]
-        return max(fitting, key=lambda prospect: prospect.step.version)
-    return min(prospects, key=lambda prospect: (prospect.on, prospect.step.version), default=None)
-
-
 def _prospect(evaluation: Evaluation, axis: Axis, step: FloorStep) -> _Prospect:
-    proof = evaluation.raised(axis.name, step.version)
+    proof, as_of = evaluation.raised(axis.name, step.version), evaluation.as_of
     kinds = {objection.against for objection in proof.objections}
-    missing = list(_missing(proof, evaluation.as_of))
-    is_possible = kinds <= _MENDED_BY_RUNS and bool(missing or not kinds)
-    runs = sum(number for number, _ in missing) if is_possible else 0
-    days = [on for _, on in missing] if runs else []
-    return _Prospect(step=step, on=max([step.on, *days]), runs=runs, is_possible=is_possible)
-
-
-def _missing(proof: FloorEvidence, as_of: AsOf) -> Iterator[tuple[int, datetime.date]]:
     by_cell = {evidence.cell: evidence for evidence in proof.evidence}
-    for cell in proof.needs:
-        evidence = by_cell[cell]
-        counted = len(evidence.days) if evidence.supports else 0
-        number = as_of.policy.witnesses - counted
+    runs, days = 0, [step.on]
+    for evidence in (by_cell[cell] for cell in proof.needs):
+        number = as_of.policy.witnesses - (len(evidence.days) if evidence.supports else 0)
         ran_today = evidence.supports and evidence.days[-1] >= as_of.day
-        yield number, as_of.day + (number if ran_today else number - 1) * DAY
+        runs += number
+        days.append(as_of.day + (number if ran_today else number - 1) * DAY)
+    is_possible = kinds <= _MENDED_BY_RUNS and bool(proof.needs or not kinds)
+    runs = runs if is_possible else 0
+    return step, max(days) if runs else step.on, runs, is_possible
 
 
 def _obstacle(evaluation: Evaluation, axis: Axis, step: FloorStep) -> str:

@@ -1,19 +1,17 @@
-"""Evaluates one day: what had been released by then, which combinations a floor promises, and what
-supports or forbids each floor.
+"""Evaluates one day: what had been released, which combinations a floor promises, and what supports
+or blocks each floor.
 
 A floor at X promises that the subject's newest release works with X. It is tested at X's corners:
-with the lowest and the highest promised version of each other axis (from that axis's floor to the
-last that the release itself admits) that is available together with X. A combination is no evidence
-if the plan rules out its cells and no run counts. Where there is no other combination, a sentence
-says why.
+with the lowest and the highest promised version of each other axis that is available together with
+X. The range of an axis goes from its floor to the last version that the release admits. A
+combination is no evidence if the plan rules out its cells and no run counts.
 
-A corner has a cell for each recipe. The result of the representative cell is that of the corner.
-Where it works, the strictest recipe with enough runs is the evidence, because "works with changed
-dependency pins" answers whether the code works. A cell supports a floor when it works; tested, not
-stale, not flaky. A failure in every combination of a release does not count against the floor. A
-failure of the combination does, even with a declared cause: an explanation does not help users of
-the floor. Runs count as evidence when they were of today's lock and suite, one a day, isolated and
-of the tier that the policy requires. A cell without such a run moves no floor.
+A corner has a cell for each recipe; the representative one gives its result. Where it works, the
+strictest recipe with enough runs is the evidence, because "works with changed dependency pins"
+answers whether the code works. A cell supports a floor if it works, is tested, fresh and not flaky.
+A failure in every combination of a release does not count against the floor. A failure of this
+combination does, even with a declared cause. Runs count if they were of today's lock and suite, one
+a day, isolated and of the tier that the policy requires.
 """
 
 import calendar
@@ -29,7 +27,7 @@ from packaging.version import Version
 
 from compat.declare.matrix import Axis, Hold, InterpreterAxis, Matrix, PackageAxis, Policy, Window
 from compat.declare.parsing import minor_series
-from compat.index.release import Catalogue, Package, Published, Release
+from compat.index.release import Catalogue, Release
 from compat.plan.cell import RECIPES, Recipe, axis_coordinates
 from compat.plan.platform import admits, marker_values
 from compat.plan.requirements import active, named
@@ -42,15 +40,12 @@ from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed
 from compat.value import StrictValue
 
-_DAY = datetime.date
-
 
 class VersionRelease(StrictValue, frozen=True, kw_only=True):
-    """A version of an axis, and its release date; `ends` is upstream's last day for it, where
-    known.
+    """A version of an axis and its release date; `ends` is upstream's last day for it, if known.
 
-    `newest_minor` is when the newest minor version of a series was released, if another. `planned`
-    means that upstream has not released it yet.
+    `newest_minor` is when the newest minor version of a series was released. `planned`: upstream
+    has not released it yet.
     """
 
     version: Version
@@ -61,48 +56,41 @@ class VersionRelease(StrictValue, frozen=True, kw_only=True):
     planned: bool = False
 
 
-def _series(
-    text: str, released: datetime.date, ends: datetime.date, pep: int, planned: bool = False
-) -> VersionRelease:
-    source = f"PEP {pep}{', planned' if planned else ''}"
-    return VersionRelease(
-        version=Version(text), released=released, source=source, ends=ends, planned=planned
-    )
-
-
 # From "Status of Python versions" of the developer's guide (devguide.python.org/versions), as of
-# 2026-09, and the PEP of each series. Where a PEP names only a month, its last day is used.
+# 2026-09: series, release, end, and the PEP. Where a PEP names only a month, its last day is used.
 # `planned` marks what the PEP still calls a plan.
-PYTHONS: tuple[VersionRelease, ...] = (
-    _series("3.6", _DAY(2016, 12, 23), _DAY(2021, 12, 23), 494),
-    _series("3.7", _DAY(2018, 6, 27), _DAY(2023, 6, 27), 537),
-    _series("3.8", _DAY(2019, 10, 14), _DAY(2024, 10, 7), 569),
-    _series("3.9", _DAY(2020, 10, 5), _DAY(2025, 10, 31), 596),
-    _series("3.10", _DAY(2021, 10, 4), _DAY(2026, 10, 31), 619),
-    _series("3.11", _DAY(2022, 10, 24), _DAY(2027, 10, 31), 664),
-    _series("3.12", _DAY(2023, 10, 2), _DAY(2028, 10, 31), 693),
-    _series("3.13", _DAY(2024, 10, 7), _DAY(2029, 10, 31), 719),
-    _series("3.14", _DAY(2025, 10, 7), _DAY(2030, 10, 31), 745),
-    _series("3.15", _DAY(2026, 10, 1), _DAY(2031, 10, 31), 790, planned=True),
-    _series("3.16", _DAY(2027, 10, 6), _DAY(2032, 10, 31), 826, planned=True),
+_PYTHONS = """
+3.6 2016-12-23 2021-12-23 PEP 494
+3.7 2018-06-27 2023-06-27 PEP 537
+3.8 2019-10-14 2024-10-07 PEP 569
+3.9 2020-10-05 2025-10-31 PEP 596
+3.10 2021-10-04 2026-10-31 PEP 619
+3.11 2022-10-24 2027-10-31 PEP 664
+3.12 2023-10-02 2028-10-31 PEP 693
+3.13 2024-10-07 2029-10-31 PEP 719
+3.14 2025-10-07 2030-10-31 PEP 745
+3.15 2026-10-01 2031-10-31 PEP 790, planned
+3.16 2027-10-06 2032-10-31 PEP 826, planned
+"""
+PYTHONS: tuple[VersionRelease, ...] = tuple(
+    VersionRelease(
+        version=Version(version),
+        released=datetime.date.fromisoformat(released),
+        ends=datetime.date.fromisoformat(ends),
+        source=source,
+        planned=source.endswith("planned"),
+    )
+    for version, released, ends, source in (row.split(" ", 3) for row in _PYTHONS.split("\n")[1:-1])
 )
-
-
 DAY = datetime.timedelta(days=1)
 STEPS = {"monthly": 1, "quarterly": 3, "half-yearly": 6, "yearly": 12}
-CADENCES = {
-    "monthly": "month",
-    "quarterly": "quarter",
-    "half-yearly": "half-year",
-    "yearly": "year",
-}
+CADENCES = {cadence: cadence.removesuffix("ly") for cadence in STEPS}
 
 
 class Slot(StrictValue, frozen=True, kw_only=True):
-    """A version of an axis, and when the axis's window allows it as the floor.
-
-    `allowed` is the first day by the window, `on` the first day of the cadence from then on. Both
-    are None while unknown: the deciding version is not released.
+    """A version of an axis: `allowed` is the first day that the window allows it as the floor, `on`
+    the first day of the cadence from then on. Both are None while the deciding version is not
+    released.
     """
 
     came: VersionRelease
@@ -120,49 +108,28 @@ def rule_of(window: Window) -> str:
         return f"the {'oldest that has not' if window.dropped else 'newest that has'} {so_old}"
     if window.minors is not None:
         return f"the oldest of the {window.minors} newest" if window.minors > 1 else "the newest"
-    return "the oldest that upstream still looks after"
+    return "the oldest that upstream still supports"
 
 
 def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, ...]:
-    """Return the versions of an axis whose release date is known, oldest first.
-
-    The interpreter axis has the series from its oldest on, also those that upstream only plans.
-    """
+    """Return the versions with a known release date, oldest first; of Python also planned ones."""
     if isinstance(axis, InterpreterAxis):
         oldest = min(Version(minor_series(release)) for release in axis.releases)
         return tuple(series for series in PYTHONS if series.version >= oldest)
-    dated = (
-        (version, released_on(axis, version, catalogue))
-        for version in catalogue.of(axis).coordinates(axis.select)
-    )
     source = f"upload time of {axis.package} on the package index"
-    return tuple(
-        VersionRelease(
-            version=version,
-            released=day,
-            source=source,
-            newest_minor=_newest_minor(axis, version, catalogue),
-        )
-        for version, day in dated
-        if day is not None
-    )
-
-
-def _newest_minor(
-    axis: PackageAxis, version: Version, catalogue: Catalogue
-) -> datetime.date | None:
-    if axis.select.keep != "major":
-        return None
-    first: dict[tuple[int, ...], datetime.date] = {}
-    for release in catalogue.members(axis, version):
-        if release.uploaded is not None:
-            first.setdefault(release.version.release[:2], release.uploaded.date())
-    return max(first.values(), default=None)
-
-
-def released_on(axis: PackageAxis, version: Version, catalogue: Catalogue) -> datetime.date | None:
-    first = catalogue.came_out(axis, version)
-    return None if first is None else first.date()
+    releases = list[VersionRelease]()
+    for version in catalogue.of(axis).coordinates(axis.select):
+        first = catalogue.came_out(axis, version)
+        minors: dict[tuple[int, ...], datetime.date] = {}
+        for release in catalogue.members(axis, version) if axis.select.keep == "major" else ():
+            if release.uploaded is not None:
+                minors.setdefault(release.version.release[:2], release.uploaded.date())
+        if first is not None:
+            newest, day = max(minors.values(), default=None), first.date()
+            releases.append(
+                VersionRelease(version=version, released=day, source=source, newest_minor=newest)
+            )
+    return tuple(releases)
 
 
 def slots(came: Sequence[VersionRelease], window: Window, policy: Policy) -> tuple[Slot, ...]:
@@ -175,7 +142,6 @@ def slots(came: Sequence[VersionRelease], window: Window, policy: Policy) -> tup
 
 
 def months_later(day: datetime.date, months: int) -> datetime.date:
-    """Return the same day of a later month, or the last of that month where it is shorter."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     last = calendar.monthrange(year, month + 1)[1]
     return day.replace(year=year, month=month + 1, day=min(day.day, last))
@@ -190,10 +156,7 @@ def move_day(day: datetime.date, policy: Policy) -> datetime.date:
 def allowed_on(
     day: datetime.date, known: Iterable[Slot], bad: Iterable[Version] = ()
 ) -> Slot | None:
-    """Return the newest slot that the calendar has reached on that day; None before the first.
-
-    `bad` ones are skipped. With `months` the version is at least that old: the safe rule.
-    """
+    """Return the newest slot that the calendar has reached on that day, without the `bad` ones."""
     barred = frozenset(bad)
     reached = (s for s in known if s.on is not None and s.on <= day and s.version not in barred)
     return max(reached, key=lambda slot: slot.version, default=None)
@@ -205,17 +168,10 @@ def hold_on(policy: Policy, axis: str, day: datetime.date) -> Hold | None:
 
 
 def hold_words(hold: Hold, floor: Version, dated: bool = True) -> str:
-    """Describe a hold: up to where, until when, and why.
-
-    A floor above its hold stays, and may return to the hold's version.
-    """
+    """Describe a hold; a floor above it stays, and may return to the hold's version."""
     until = f" until {hold.until}" if dated else ""
     back = f", which lets it come back to {hold.at}" if hold.at < floor else ""
     return f"a hold at {max(hold.at, floor)}{until}{back}: {hold.because.rstrip('.')}"
-
-
-def known_bad(policy: Policy, axis: str) -> frozenset[Version]:
-    return frozenset(bad.version for bad in policy.known_bad if bad.axis == axis)
 
 
 def _allowed(
@@ -229,11 +185,8 @@ def _allowed(
         return months_later(version_release.released, window.months)
     if window.minors is not None:
         newest = index + window.minors - 1
-        return (
-            max(later.released for later in releases[index : newest + 1])
-            if newest < len(releases)
-            else None
-        )
+        span = releases[index : newest + 1]
+        return max(later.released for later in span) if newest < len(releases) else None
     ends = [before.ends + DAY for before in releases[:index] if before.ends is not None]
     return max([version_release.released, *ends])
 
@@ -241,9 +194,9 @@ def _allowed(
 class AsOf:
     """A snapshot as of a day.
 
-    For a day before the snapshot's own, only what had been released by then counts. Floors are then
-    those that the newest release of that day declared itself. Holds are ignored, because they are
-    younger. Runs count whenever they were made.
+    For a past day only what had been released by then counts. Floors are those that the newest
+    release of that day declared, and holds, which are younger, are ignored. Runs count whenever
+    they were made.
     """
 
     def __init__(self, snapshot: Snapshot, policy: Policy, day: datetime.date) -> None:
@@ -273,23 +226,16 @@ class AsOf:
 
     @property
     def newest_python(self) -> Version:
-        """The newest series that the newest release admits, else that of the matrix.
-
-        The release's requirements on packages are evaluated for it.
-        """
+        """The newest series that the newest release admits, for its requirements on packages."""
         published = None if self.newest is None else self.newest[1].published
         python = None if published is None else published.requires_python
         patches = self.matrix.interpreters.patches
-        return Version(
-            minor_series(max([patch for patch in patches if admits(python, patch)] or patches))
-        )
+        return Version(minor_series(max([p for p in patches if admits(python, p)] or patches)))
 
     @property
     def called(self) -> str:
-        return (
-            f"{self.matrix.subject_axis.package}"
-            f" {self.newest[1].version if self.newest else '(none)'}"
-        )
+        version = self.newest[1].version if self.newest else "(none)"
+        return f"{self.matrix.subject_axis.package} {version}"
 
     @cached_property
     def existing(self) -> dict[str, tuple[Version, ...]]:
@@ -299,19 +245,15 @@ class AsOf:
     def asked(self) -> dict[str, frozenset[Version]]:
         catalogue = self.snapshot.catalogue
         return {
-            axis.name: frozenset(
-                coordinate.version for coordinate in axis_coordinates(axis, catalogue)
-            )
-            for axis in self.matrix.axes
+            a.name: frozenset(coordinate.version for coordinate in axis_coordinates(a, catalogue))
+            for a in self.matrix.axes
         }
 
     @cached_property
     def slots(self) -> dict[str, tuple[Slot, ...]]:
         return {
             axis.name: slots(
-                version_releases(axis, self.catalogue),
-                self.policy.window(axis),
-                self.policy,
+                version_releases(axis, self.catalogue), self.policy.window(axis), self.policy
             )
             for axis in self.others
         }
@@ -351,14 +293,10 @@ class AsOf:
 
     def holds(self, axis: str, version: Version) -> tuple[Hold, ...]:
         holds = () if self.looks_back else self.policy.holds
-        return tuple(
-            hold
-            for hold in holds
-            if hold.axis == axis and hold.at < version and self.day <= hold.until
-        )
+        return tuple(h for h in holds if h.axis == axis and h.at < version and self.day <= h.until)
 
     def bad(self, axis: str) -> frozenset[Version]:
-        return known_bad(self.policy, axis)
+        return frozenset(bad.version for bad in self.policy.known_bad if bad.axis == axis)
 
     def asks(self, axis: Axis) -> SpecifierSet | None:
         published = None if self.newest is None else self.newest[1].published
@@ -366,7 +304,12 @@ class AsOf:
             return None
         if isinstance(axis, InterpreterAxis):
             return published.requires_python
-        return self._pin(published, axis)
+        patches = self.matrix.interpreters.patches
+        patch = max(p for p in patches if Version(minor_series(p)) == self.newest_python)
+        markers = marker_values(patch, self.matrix.platform)
+        asked = named(active(published, markers), axis.normalised_name)
+        parts = (str(requirement.specifier) for requirement in asked)
+        return SpecifierSet(",".join(filter(None, parts))) if asked else None
 
     def releases(self, axis: Axis, version: Version) -> tuple[Version, ...]:
         if isinstance(axis, InterpreterAxis):
@@ -374,52 +317,23 @@ class AsOf:
         package = self.catalogue.of(axis)
         return tuple(release.version for release in package.members(version, axis.select))
 
-    def _pin(self, published: Published, axis: PackageAxis) -> SpecifierSet | None:
-        patch = max(
-            patch
-            for patch in self.matrix.interpreters.patches
-            if Version(minor_series(patch)) == self.newest_python
-        )
-        markers = marker_values(patch, self.matrix.platform)
-        asked = named(active(published, markers), axis.normalised_name)
-        return (
-            SpecifierSet(
-                ",".join(
-                    str(requirement.specifier)
-                    for requirement in asked
-                    if str(requirement.specifier)
-                )
-            )
-            if asked
-            else None
-        )
-
     def _declared(self, axis: Axis) -> Version | None:
-        asked = self.asks(axis)
+        asked, versions = self.asks(axis), self.existing[axis.name]
         if asked is None:
             return None
         if isinstance(axis, InterpreterAxis):
             patches = {Version(minor_series(patch)): patch for patch in axis.patches}
-            admitted = (
-                v for v in self.existing[axis.name] if asked.contains(patches[v], prereleases=True)
-            )
+            admitted = [v for v in versions if asked.contains(patches[v], prereleases=True)]
         else:
-            admitted = (
-                v
-                for v in self.existing[axis.name]
-                if any(asked.filter(self.releases(axis, v), True))
-            )
+            admitted = [v for v in versions if any(asked.filter(self.releases(axis, v), True))]
         return min(admitted, default=None)
 
     def _existing(self, axis: Axis) -> tuple[Version, ...]:
         known = tuple(coordinate.version for coordinate in axis_coordinates(axis, self.catalogue))
         if isinstance(axis, PackageAxis):
             return known
-        planned = {
-            release.version
-            for release in version_releases(axis, self.catalogue)
-            if release.released > self.day
-        }
+        series = version_releases(axis, self.catalogue)
+        planned = {each.version for each in series if each.released > self.day}
         return tuple(version for version in known if version not in planned)
 
 
@@ -428,26 +342,20 @@ def package_words(axis: Axis) -> str:
 
 
 def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:
-    """Return the catalogue as of the end of that day: without later or undated files.
-
-    A package whose index gives no times at all is included whole.
+    """Return the catalogue as of the end of that day. A package without any upload times is
+    included whole.
     """
-    return Catalogue(packages=tuple(_until(package, day) for package in catalogue.packages))
-
-
-def _until(package: Package, day: datetime.date) -> Package:
-    if package.first_uploaded is None:
-        return package
-    releases = []
-    for release in package.releases:
-        files = tuple(
-            file
-            for file in release.artifacts
-            if file.uploaded is not None and file.uploaded.date() <= day
-        )
-        if files:
-            releases.append(msgspec.structs.replace(release, artifacts=files))
-    return msgspec.structs.replace(package, releases=tuple(releases))
+    packages = []
+    for package in catalogue.packages:
+        releases = []
+        for release in package.releases:
+            known = ((file.uploaded, file) for file in release.artifacts)
+            files = tuple(file for uploaded, file in known if uploaded and uploaded.date() <= day)
+            if files:
+                releases.append(msgspec.structs.replace(release, artifacts=files))
+        cut = msgspec.structs.replace(package, releases=tuple(releases))
+        packages.append(package if package.first_uploaded is None else cut)
+    return Catalogue(packages=tuple(packages))
 
 
 Place = tuple[Version, ...]
@@ -455,8 +363,8 @@ _OF_THE_INDEX = ("no-artifact", "yanked")
 
 
 class PromisedPlaces:
-    """The combinations of the subject's newest release on one day: a version of each axis but the
-    subject's, in their order.
+    """The combinations of the newest release on one day: a version of each other axis, in their
+    order.
     """
 
     def __init__(self, as_of: AsOf) -> None:
@@ -477,18 +385,14 @@ class PromisedPlaces:
         """The versions of each axis with which the newest release is installable as published."""
         reached: dict[str, set[Version]] = {name: set() for name in self.names}
         for place, recipes in self.entries.items():
-            if any(
-                entry.obstacle is None for recipe, entry in recipes.items() if recipe != "relaxed"
-            ):
+            if any(e.obstacle is None for recipe, e in recipes.items() if recipe != "relaxed"):
                 for name, version in zip(self.names, place, strict=True):
                     reached[name].add(version)
         return {name: frozenset(versions) for name, versions in reached.items()}
 
     def promised(self, axis: str) -> frozenset[Version]:
         floor = self.as_of.floors.get(axis)
-        above = frozenset(
-            version for version in self.reach[axis] if floor is None or version >= floor
-        )
+        above = frozenset(v for v in self.reach[axis] if floor is None or v >= floor)
         return above if floor is None else above | {floor}
 
     def corners(self, axis: str, floor: Version) -> tuple[Place, ...]:
@@ -496,18 +400,12 @@ class PromisedPlaces:
         if not places:
             return ()
         ends = [{min(versions), max(versions)} for versions in zip(*places, strict=True)]
-        outer = tuple(
-            place for place in places if all(v in end for v, end in zip(place, ends, strict=True))
-        )
+        outer = tuple(p for p in places if all(v in end for v, end in zip(p, ends, strict=True)))
         return outer or (places[0], places[-1])
 
     def having(self, axis: str, version: Version) -> tuple[Place, ...]:
-        spans = [
-            frozenset((version,)) if name == axis else self.promised(name) for name in self.names
-        ]
-        return tuple(
-            place for place in itertools.product(*map(sorted, spans)) if self.can_be_had(place)
-        )
+        spans = [frozenset((version,)) if n == axis else self.promised(n) for n in self.names]
+        return tuple(p for p in itertools.product(*map(sorted, spans)) if self.can_be_had(p))
 
     def can_be_had(self, place: Place) -> bool:
         recipes = self.entries.get(place, {}).values()
@@ -519,7 +417,7 @@ class PromisedPlaces:
         if version not in self.as_of.existing[axis]:
             if version in self.as_of.asked[axis]:
                 return f"{self._words(axis, version)} was not out on {self.as_of.day}"
-            return f"no cell has {self._words(axis, version)}: the matrix does not ask about it"
+            return f"no cell has {self._words(axis, version)}: the matrix does not have it"
         if self.corners(axis, version):
             return ""
         return self.ruled_out(axis, version, as_published=False)
@@ -577,15 +475,11 @@ class PromisedPlaces:
             if axis.name != besides
             and self.promised(axis.name).isdisjoint(self.as_of.existing[axis.name])
         ]
-        without = (
-            f"{package}{'' if floor is None else f' from {floor} on'}" for package, floor in empty
-        )
+        without = (f"{p}{'' if f is None else f' from {f} on'}" for p, f in empty)
         return f"as published, it can be had with no {' and no '.join(without)}"
 
     def _is_promised(self, place: Place, besides: int) -> bool:
-        others = (
-            pair for i, pair in enumerate(zip(self.names, place, strict=True)) if i != besides
-        )
+        others = (p for i, p in enumerate(zip(self.names, place, strict=True)) if i != besides)
         return all(version in self.promised(name) for name, version in others)
 
 
@@ -595,9 +489,9 @@ FloorState = Literal["proven", "green", "red", "open"]
 class FloorEvidence(StrictValue, frozen=True, kw_only=True):
     """The evidence for a floor at one version.
 
-    `proven`: every corner is green with enough passing runs; `green`: green, with too few; `red`:
-    every corner is broken; `open`: anything else. `red_days` is the number of days on which the
-    least often broken corner failed.
+    `proven`: every corner is green with enough passing runs; `green`: with too few; `red`: every
+    corner is broken; `open`: anything else. `red_days`: days on which the least often broken corner
+    failed.
     """
 
     version: Version
@@ -709,11 +603,10 @@ def _without_trouble(entry: Answer, snapshot: Snapshot) -> Answer:
     # floor.
     if entry.history.unanswered is None:
         return entry
-    present = snapshot.attribution.context(entry.cell, snapshot.present)
     return judge(
         entry.cell,
         entry.history.answered,
-        present,
+        snapshot.attribution.context(entry.cell, snapshot.present),
         lock_digest=entry.lock_digest,
         obstacle=entry.obstacle,
     )
@@ -769,11 +662,11 @@ class Evaluation:
     def failing(
         self, axis: str, current: Version, to: Version
     ) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-        """Yield a cell with the other version, one with the current, and what fails only in the
-        first.
+        """Yield a cell with the new version, one with the current version, and what fails only in
+        the first.
 
-        Each representative cell of the other version is compared with that of the combination that
-        differs only in this axis, if installable.
+        Each representative cell is compared with that of the combination that differs only in this
+        axis.
         """
         index = self.places.names.index(axis)
         for place in self.places.corners(axis, to):
@@ -809,9 +702,7 @@ class Evaluation:
             evidence=tuple(itertools.chain.from_iterable(corners)),
             objections=objections,
             needs=tuple(
-                cell.cell
-                for cell in deciding
-                if not cell.supports or len(cell.days) < policy.witnesses
+                c.cell for c in deciding if not c.supports or len(c.days) < policy.witnesses
             ),
             red_days=min(len(cell.days) for cell in deciding) if state == "red" else 0,
         )
@@ -831,11 +722,9 @@ class Evaluation:
     def _deciding(self, able: Sequence[Answer]) -> Answer:
         """The cell that decides a combination, among the installable ones, strictest recipe first.
 
-        The representative cell gives the result of the combination. Where that works, in full or in
-        part, a cell that supports the floor decides, preferably one with enough runs. Where it is
-        broken or unknown, one that has not run yet and may still work decides, preferably one with
-        a lock. Else it is a broken one of the laxest recipe: where that fails, no other does
-        better.
+        Where the representative cell works, a cell that supports the floor decides, preferably one
+        with enough runs. Where it is broken or unknown, one that has not run yet and may still work
+        decides, preferably one with a lock. Otherwise a broken one of the laxest recipe decides.
         """
         best = representative(able)
         match best.kind:
@@ -843,11 +732,7 @@ class Evaluation:
                 return self._supporting(able) or best
             case "flaky":
                 return best
-        waiting = [
-            entry
-            for entry in able
-            if entry.kind == "unknown" and entry.cell.recipe not in self._hopeless
-        ]
+        waiting = [e for e in able if e.kind == "unknown" and e.cell.recipe not in self._hopeless]
         waiting.sort(key=lambda entry: entry.lock_digest is None)
         return waiting[0] if waiting else able[-1]
 
@@ -865,12 +750,6 @@ class Evaluation:
     def _hopeless(self) -> frozenset[Recipe]:
         # Recipes not worth a run: those that fail to resolve elsewhere for this release; today
         # `dated` too, because it tests the past.
-        refused = {entry.cell.recipe for entry in self.as_of.cells if _is_refused(entry)} - {
-            "relaxed"
-        }
+        known = ((entry.cell.recipe, entry.outcome) for entry in self.as_of.cells)
+        refused = {r for r, o in known if isinstance(o, Failed) and o.stage == "lock"} - {"relaxed"}
         return frozenset(refused if self.as_of.looks_back else {*refused, "dated"})
-
-
-def _is_refused(entry: Answer) -> bool:
-    outcome = entry.outcome
-    return isinstance(outcome, Failed) and outcome.stage == "lock"

@@ -32,12 +32,11 @@ Against = Literal[
 
 
 class CellEvidence(StrictValue, frozen=True, kw_only=True):
-    """The evidence of one cell that a move depends on, and since when.
+    """The evidence of one cell that a move depends on.
 
-    `latest` is the day of its newest counting run. `days` are those of the runs behind its verdict
-    that were isolated as the policy requires. `supports` is whether the cell supports the move: it
-    works with the new floor, or is broken at the one that an early move leaves. `evidence` says
-    what the verdict rests on.
+    `latest` is the day of its newest counting run, `days` are those of the sufficiently isolated
+    runs behind its verdict. `supports`: the cell works with the new floor, or is broken at the
+    floor that an early move leaves.
     """
 
     cell: str
@@ -79,7 +78,7 @@ class Objection(StrictValue, frozen=True, kw_only=True):
 
 
 class Affected(StrictValue, frozen=True, kw_only=True):
-    """Coordinates of an axis that a move drops or adds; `releases` are the index's versions."""
+    """Versions of an axis that a move drops or adds; `releases` are those on the index."""
 
     axis: Name
     package: str
@@ -181,9 +180,7 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
 
     def _digest(self) -> str:
         lines = [self.id, self.release]
-        lines += [
-            f"{cell.cell} {cell.verdict} {cell.outcome} {cell.supports}" for cell in self.evidence
-        ]
+        lines += [f"{c.cell} {c.verdict} {c.outcome} {c.supports}" for c in self.evidence]
         lines += [
             f"{objection.against} {' '.join(objection.cells)}"
             for objection in self.objections

@@ -1,16 +1,14 @@
 """Proposes the floor moves that policy and records require on one day.
 
-Raise: to the version that the calendar allows, under a hold to the version that the hold allows,
-otherwise to the newest supported version; see `floor_steps`. Lower: to the lowest version from
-which on every one up to and including the floor is supported, if the calendar would not raise it
-again. Early: the floor's own representative cells are broken, so the floor goes to the next version
-that works, whatever the calendar says. A blocked move is returned with its objections.
+Raise: to the version that the calendar allows (under a hold: that the hold allows), else to the
+newest supported one. Lower: to the lowest version from which on all up to the floor are supported,
+unless the calendar would raise it again. Early: the floor's own cells are broken, so the floor goes
+to the next version that works, regardless of the calendar. A blocked move is returned with its
+objections.
 
-Proposals, schedule, outlook, calendar files, feeds and pages all read a raise and its day from the
-steps here, so they never name different versions for one day. The arithmetic is the lines by which
-a person derives a floor from dates and declarations. An extension is a version that the matrix does
-not have yet: one run of one cell with the newest release opens it, whole or of the core. A version
-that the plan rules out waits with its reason.
+Proposals, schedule, outlook, feeds and pages all read the steps here, so they never name different
+versions for one day. An extension is a version that the matrix does not have yet; one run of one
+cell with the newest release opens it.
 """
 
 import datetime
@@ -33,6 +31,7 @@ from compat.policy.evaluation import (
     cell_evidence,
     evaluation_on,
     hold_words,
+    is_red,
     merged,
     months_later,
     move_day,
@@ -54,10 +53,8 @@ from compat.value import StrictValue
 
 
 class FloorStep(StrictValue, frozen=True, kw_only=True):
-    """A version to which a floor may rise with the first release after `on`.
-
-    `slot` is its date by the window alone; `held` is the hold that makes `on` later, None without
-    one.
+    """A version to which a floor may rise with the first release after `on`; `held` is the hold
+    that delays it.
     """
 
     slot: Slot
@@ -112,12 +109,10 @@ class FloorSteps:
         # day.
         due = max((step.version for step in self._above if step.on <= self.as_of.day), default=None)
         return tuple(
-            step
-            for step in self._above
-            if (due is None or step.version >= due)
-            and not any(
-                later.version > step.version and later.on <= step.on for later in self._above
-            )
+            s
+            for s in self._above
+            if (due is None or s.version >= due)
+            and not any(later.version > s.version and later.on <= s.on for later in self._above)
         )
 
     @cached_property
@@ -132,10 +127,8 @@ class FloorSteps:
         return self.evaluation.floor(self.axis.name, version)
 
     def reachable(self) -> list[Version]:
-        """Return the versions that the calendar allows now, that may be a floor, and that are
-        installable as published.
-
-        Each is allowed by its own date: a lower version may be the younger one.
+        """Return the existing versions that the calendar allows now by their own date, that are not
+        bad, and that are installable as published.
         """
         bad, reach = self.as_of.bad(self.axis.name), self.evaluation.places.reach[self.axis.name]
         slots, day = self.as_of.slots[self.axis.name], self.as_of.day
@@ -255,11 +248,7 @@ def _ended(sentence: str) -> str:
 
 
 def lost(evaluation: Evaluation, axis: Axis, current: Version, to: Version) -> tuple[Affected, ...]:
-    """Return what a raise drops: the versions below, and others that only work with them.
-
-    A version without an installable cell of the newest release is not covered now, so it is not
-    lost.
-    """
+    """Return what a raise drops: covered versions below, and others that only work with them."""
     below = [v for v in evaluation.as_of.existing[axis.name] if current <= v < to]
     dropped = [v for v in below if _is_covered(evaluation, axis, v)]
     own = [_affected(evaluation, axis, dropped)] if dropped else []
@@ -273,7 +262,7 @@ def lost(evaluation: Evaluation, axis: Axis, current: Version, to: Version) -> t
 
 def _is_covered(evaluation: Evaluation, axis: Axis, version: Version) -> bool:
     """Whether a user of the newest release can install the version: it is promised, or only a
-    package on no axis rules it out as published.
+    package without an axis rules it out as published.
     """
     places = evaluation.places
     promised = version in places.promised(axis.name)
@@ -303,11 +292,7 @@ def _together(evaluation: Evaluation, axis: Axis, other: Axis, floor: Version) -
     # one from a floor on.
     position = [other.name for other in evaluation.as_of.others].index(other.name)
     versions = (v for v in evaluation.places.promised(axis.name) if v >= floor)
-    return {
-        place[position]
-        for version in versions
-        for place in evaluation.places.having(axis.name, version)
-    }
+    return {p[position] for v in versions for p in evaluation.places.having(axis.name, v)}
 
 
 def affected_words(move: Affected) -> str:
@@ -318,9 +303,7 @@ def affected_words(move: Affected) -> str:
 
 
 def _affected(evaluation: Evaluation, axis: Axis, versions: list[Version]) -> Affected:
-    releases = [
-        release for version in versions for release in evaluation.as_of.releases(axis, version)
-    ]
+    releases = [r for v in versions for r in evaluation.as_of.releases(axis, v)]
     return Affected(
         axis=axis.name,
         package=package_words(axis),
@@ -330,19 +313,15 @@ def _affected(evaluation: Evaluation, axis: Axis, versions: list[Version]) -> Af
 
 
 def proposals(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
-    """Return the proposed moves of that day, open and blocked ones, in the order of the axes.
-
-    For a day before the snapshot's own this is what was proposable then; see AsOf. Empty for a
-    matrix without a policy or a release.
+    """Return the proposed moves of that day, open and blocked, in the order of the axes; none
+    without a policy or a release. For a past day: what was proposable then (AsOf).
     """
     evaluation = evaluation_on(snapshot, day)
     if evaluation is None or evaluation.as_of.newest is None:
         return ()
     moves: list[Proposal] = []
     for axis in _moving(evaluation.as_of):
-        lowered = next(
-            (proposal for proposal in moves if proposal.kind == "lower" and proposal.is_open), None
-        )
+        lowered = next((p for p in moves if p.kind == "lower" and p.is_open), None)
         moves += _Mover(evaluation, axis, lowered).proposals()
     return tuple(moves)
 
@@ -406,15 +385,10 @@ class _Mover:
         ]
 
     def _raise(self, step: FloorStep) -> Proposal:
-        to, allowed = step.version, step.slot.on
-        against: list[Objection] = []
+        to, against = step.version, list[Objection]()
         if step.held is not None:
             under = self.steps.under_the_hold
-            now = (
-                "nothing above the floor"
-                if under is None
-                else package_and_version(self.axis, under)
-            )
+            now = package_and_version(self.axis, under) if under else "nothing above the floor"
             words = hold_words(step.held, self.at)
             against.append(_says("hold", f"{words}; now calendar and hold allow {now}"))
         elif step.on > self.as_of.day:
@@ -423,9 +397,7 @@ class _Mover:
         proof = self.evaluation.raised(self.axis.name, to)
         if not against:
             against += self._too_young(to, self._lowest_run(to, (proof,)))
-        return self._made(
-            _Draft(kind="raise", to=to, proofs=(proof,), against=tuple(against), allowed=allowed)
-        )
+        return self._made("raise", to, (proof,), against, allowed=step.slot.on)
 
     def _lowest_run(self, to: Version, proofs: Sequence[FloorEvidence]) -> Version | None:
         # The lowest release of a series that its supporting cells installed, if not its first; None
@@ -454,9 +426,7 @@ class _Mover:
             elif release.version == ran and release.uploaded is not None:
                 days[()] = release.uploaded
         # A version dropped by age is replaced by the minor version after it.
-        uploaded = max(
-            (day for minor, day in days.items() if minor < ran.release[:2]), default=None
-        )
+        uploaded = max((d for m, d in days.items() if m < ran.release[:2]), default=None)
         if uploaded is None:
             return
         on = move_day(months_later(uploaded.date(), months), self.as_of.policy)
@@ -473,33 +443,17 @@ class _Mover:
         above = [v for v in self.as_of.existing[self.axis.name] if v > self.at and v not in bad]
         if floor_evidence.state != "red" or not above:
             return None
-        to = self._next(above)
-        against: list[Objection] = []
+        to, against = self._next(above), list[Objection]()
         if self.hold is not None and to > self.hold.at:
             none = f"the runs support no version above the floor up to {self.hold.at}"
             against.append(_says("hold", f"{hold_words(self.hold, self.at)}; {none}"))
         wanted = self.as_of.policy.witnesses
         if floor_evidence.red_days < wanted:
-            because = (
-                f"a representative cell of the floor was broken on {floor_evidence.red_days} of"
-                f" {wanted} days"
-            )
-            against.append(
-                _says(
-                    "witnesses",
-                    because,
-                    *(cell_evidence.cell for cell_evidence in floor_evidence.evidence),
-                )
-            )
-        return self._made(
-            _Draft(
-                kind="early",
-                to=to,
-                proofs=(self.proof(to),),
-                against=tuple(against),
-                broken=floor_evidence,
-            )
-        )
+            days = f"{floor_evidence.red_days} of {wanted} days"
+            because = f"a representative cell of the floor was broken on {days}"
+            cells = (evidence.cell for evidence in floor_evidence.evidence)
+            against.append(_says("witnesses", because, *cells))
+        return self._made("early", to, (self.proof(to),), against, broken=floor_evidence)
 
     def _next(self, above: Sequence[Version]) -> Version:
         held = [v for v in above if self.hold is None or v <= self.hold.at]
@@ -518,15 +472,7 @@ class _Mover:
             because = f"one lowering at a time: it is asked again once {self.lowered.id} is made"
             against.append(_says("one-at-a-time", because))
         proofs = tuple(self.proof(version) for version in between)
-        return self._made(_Draft(kind="lower", to=to, proofs=proofs, against=tuple(against)))
-
-    def _pull(self) -> Version | None:
-        # The version to which the calendar would raise a lowered floor: the newest green version
-        # that it allows.
-        return max(
-            (v for v in self.steps.reachable() if v <= self.steps.limit and self.proof(v).is_green),
-            default=None,
-        )
+        return self._made("lower", to, proofs, against)
 
     def _lowest(self) -> Version | None:
         # How far down to propose: proven versions first, then green ones, then the next version, if
@@ -534,11 +480,10 @@ class _Mover:
         below = [v for v in reversed(self.as_of.existing[self.axis.name]) if v < self.at]
         if not below or self.at not in self.as_of.existing[self.axis.name]:
             return None
-        back = self._pull()
-        bad = {
-            *self.as_of.bad(self.axis.name),
-            *(v for v in below if back is not None and v < back),
-        }
+        # The newest green version that the calendar allows: it would raise a lower floor to it.
+        allowed = (v for v in self.steps.reachable() if v <= self.steps.limit)
+        back = max((v for v in allowed if self.proof(v).is_green), default=below[-1])
+        bad = {*self.as_of.bad(self.axis.name), *(v for v in below if v < back)}
         for wanted in (("proven",), ("proven", "green")):
             chain = self._chain(below, wanted)
             versions = [v for v in chain if v not in bad]
@@ -559,86 +504,64 @@ class _Mover:
             chain.append(version)
         return chain
 
-    def _made(self, draft: "_Draft") -> Proposal:
-        evidence, objections, needs = merged(draft.proofs)
-        ran = self._lowest_run(draft.to, draft.proofs)
-        lowers = draft.kind == "lower"
-        absent = "" if lowers else self.evaluation.places.absence(self.axis.name, self.at)
-        lapsed = [f"the floor itself is not supported by any cell: {absent}"] if absent else []
+    def _made(
+        self,
+        kind: FloorKind,
+        to: Version,
+        proofs: tuple[FloorEvidence, ...],
+        against: Sequence[Objection],
+        *,
+        allowed: datetime.date | None = None,
+        broken: FloorEvidence | None = None,
+    ) -> Proposal:
+        evidence, objections, needs = merged(proofs)
+        objections, release = (*against, *objections), self.as_of.called
+        ran, what = self._lowest_run(to, proofs), package_and_version(self.axis, to)
+        lifted = None if kind == "lower" else self.as_of.lifted(self.axis.name, to)
+        earliest = max((day for day in (allowed, lifted) if day is not None), default=None)
+        absent = "" if kind == "lower" else self.evaluation.places.absence(self.axis.name, self.at)
+        lapsed = [f"no passing cell supports the current floor: {absent}"] if absent else []
+        left = () if broken is None else broken.evidence
+        leaving = (msgspec.structs.replace(cell, supports=is_red(cell)) for cell in left)
+        match kind:
+            case "raise":
+                who = "the calendar allows" if earliest == allowed else "calendar and hold allow"
+                verb, ground = (
+                    "rise",
+                    f"{who} {what} from {earliest} on, and the floor is {self.at}",
+                )
+            case "lower":
+                ground = f"it is declared from {self.at} on, and {release} may work from {what} on"
+                verb = "go down"
+            case "early":
+                floor = package_and_version(self.axis, self.at)
+                ground = f"every representative cell of {release} at the floor, {floor}, is broken"
+                verb = "rise ahead of the calendar"
+        conclusion = f"So the floor can {verb} from {self.at} to {to}: every representative cell"
+        conclusion += " supports it." + (f" The lowest of {to} that ran is {ran}." if ran else "")
+        conclusion = f"Blocked: {self.at} -> {to}." if objections else conclusion
         return Proposal(
             matrix=self.as_of.matrix.name,
             axis=self.axis.name,
             package=package_words(self.axis),
-            kind=draft.kind,
-            release=self.as_of.called,
+            kind=kind,
+            release=release,
             current=self.at,
-            proposed=draft.to,
+            proposed=to,
             lowest_run=ran,
-            earliest=self._earliest(draft),
-            grounds=(self._ground(draft), *lapsed, *self._failing(draft.to)),
-            objections=(*draft.against, *objections),
-            arithmetic=(
-                *floor_arithmetic(self.steps),
-                self._conclusion(draft, ran, not (draft.against or objections)),
-            ),
-            evidence=(*_leaving(draft.broken), *evidence),
-            lost=() if lowers else lost(self.evaluation, self.axis, self.at, draft.to),
-            gained=gained(self.evaluation, self.axis, self.at, draft.to) if lowers else (),
+            earliest=earliest,
+            grounds=(ground, *lapsed, *self._failing(to)),
+            objections=objections,
+            arithmetic=(*floor_arithmetic(self.steps), conclusion),
+            evidence=(*leaving, *evidence),
+            lost=() if kind == "lower" else lost(self.evaluation, self.axis, self.at, to),
+            gained=gained(self.evaluation, self.axis, self.at, to) if kind == "lower" else (),
             needs=needs,
         )
-
-    def _earliest(self, draft: "_Draft") -> datetime.date | None:
-        lifted = None if draft.kind == "lower" else self.as_of.lifted(self.axis.name, draft.to)
-        return max((day for day in (draft.allowed, lifted) if day is not None), default=None)
-
-    def _ground(self, draft: "_Draft") -> str:
-        release, to, version = self.as_of.called, package_and_version(self.axis, draft.to), self.at
-        match draft.kind:
-            case "raise":
-                on = self._earliest(draft)
-                what = "the calendar allows" if on == draft.allowed else "calendar and hold allow"
-                return f"{what} {to} from {on} on, and the floor is {version}"
-            case "lower":
-                return f"it is declared from {version} on, and {release} may work from {to} on"
-            case "early":
-                floor = package_and_version(self.axis, version)
-                return f"every representative cell of {release} at the floor, {floor}, is broken"
 
     def _failing(self, to: Version) -> Iterator[str]:
         for cell, before, names in self.evaluation.failing(self.axis.name, self.at, to):
             yield f"in {cell} these fail, which work in {before}: {', '.join(names)}"
-
-    def _conclusion(self, draft: "_Draft", ran: Version | None, is_open: bool) -> str:
-        verb = {"raise": "rise", "lower": "go down", "early": "rise ahead of the calendar"}[
-            draft.kind
-        ]
-        if is_open:
-            words = "" if ran is None else f" The lowest of {draft.to} that ran is {ran}."
-            return (
-                f"So the floor can {verb} from {self.at} to {draft.to}: every representative cell"
-                f" supports it.{words}"
-            )
-        return (
-            f"So the floor could {verb} from {self.at} to {draft.to} if nothing spoke against it."
-        )
-
-
-class _Draft(StrictValue, frozen=True, kw_only=True):
-    """A move before it is worded: its evidence, other objections, the broken floor it leaves."""
-
-    kind: FloorKind
-    to: Version
-    proofs: tuple[FloorEvidence, ...]
-    against: tuple[Objection, ...]
-    allowed: datetime.date | None = None
-    broken: FloorEvidence | None = None
-
-
-def _leaving(broken: FloorEvidence | None) -> Iterator[CellEvidence]:
-    for cell in () if broken is None else broken.evidence:
-        yield msgspec.structs.replace(
-            cell, supports=cell.verdict == "broken" and bool(cell.days) and not cell.stale
-        )
 
 
 def _says(against: Against, because: str, *cells: str) -> Objection:
@@ -685,7 +608,10 @@ def _proposal(as_of: AsOf, extension: Extension, release_words: str) -> Proposal
     newest = f"the newest that the matrix asks about is {extension.newest}"
     evidence = tuple(_evidence(as_of, extension))
     objections = tuple(_objections(as_of, extension, evidence))
-    because = f"So the matrix could be extended to {version} if nothing spoke against it."
+    because, taken_in = f"Blocked: extending the matrix to {version}.", [version]
+    if not isinstance(axis, InterpreterAxis):
+        newer = as_of.snapshot.catalogue.newer_than(axis)
+        taken_in = sorted({axis.select.series(release.version) for release in newer})
     if not objections:
         extent = "the core of the suite" if evidence[0].evidence == "smoke" else "the whole suite"
         because = f"So the matrix can be extended to {version}: a run of {extent} supports it."
@@ -702,22 +628,9 @@ def _proposal(as_of: AsOf, extension: Extension, release_words: str) -> Proposal
         objections=objections,
         arithmetic=(because,),
         evidence=evidence,
-        gained=(
-            Affected(
-                axis=axis.name,
-                package=package_words(axis),
-                versions=tuple(_taken_in(as_of, axis, version)),
-            ),
-        ),
+        gained=(Affected(axis=axis.name, package=package_words(axis), versions=tuple(taken_in)),),
         needs=_needs(extension, objections),
     )
-
-
-def _taken_in(as_of: AsOf, axis: Axis, version: Version) -> list[Version]:
-    if isinstance(axis, InterpreterAxis):
-        return [version]
-    releases = as_of.snapshot.catalogue.newer_than(axis)
-    return sorted({axis.select.series(release.version) for release in releases})
 
 
 def _evidence(as_of: AsOf, extension: Extension) -> Iterator[CellEvidence]:

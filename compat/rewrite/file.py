@@ -7,30 +7,21 @@ import msgspec
 from packaging.version import Version
 
 from compat.errors import UsageError
+from compat.rewrite import text_files
 from compat.rewrite.ranges import Move, Rewritten, Skipped, Unsatisfiable, plain_version
-from compat.rewrite.text_files import (
-    rewritten_noxfile,
-    rewritten_readme,
-    rewritten_requirements,
-    rewritten_setup_cfg,
-    rewritten_setup_py,
-    rewritten_tox,
-    rewritten_workflow,
-    with_classifiers,
-)
 from compat.rewrite.toml_values import rewritten_pyproject
 
 Rewrite = Callable[[str, Move], Rewritten | Unsatisfiable]
 # By the name of the file; the first match wins.
 _READERS: tuple[tuple[str, Rewrite], ...] = (
-    (r"pyproject\.toml", with_classifiers(rewritten_pyproject)),
-    (r"setup\.cfg", with_classifiers(rewritten_setup_cfg)),
-    (r"setup\.py", rewritten_setup_py),
-    (r"tox\.ini", rewritten_tox),
-    (r"noxfile\.py", rewritten_noxfile),
-    (r"README(?:\.\w+)?", rewritten_readme),
-    (r".*\.ya?ml", rewritten_workflow),
-    (r".*\.(?:txt|in)", rewritten_requirements),
+    (r"pyproject\.toml", text_files.with_classifiers(rewritten_pyproject)),
+    (r"setup\.cfg", text_files.with_classifiers(text_files.rewritten_setup_cfg)),
+    (r"setup\.py", text_files.rewritten_setup_py),
+    (r"tox\.ini", text_files.rewritten_tox),
+    (r"noxfile\.py", text_files.rewritten_noxfile),
+    (r"README(?:\.\w+)?", text_files.rewritten_readme),
+    (r".*\.ya?ml", text_files.rewritten_workflow),
+    (r".*\.(?:txt|in)", text_files.rewritten_requirements),
 )
 # The files that declare a project's floors, below its folder; a requirements file must be named
 # explicitly, as many are locks.
@@ -42,10 +33,10 @@ PROJECT_FILES = (
 
 
 def rewritten(path: str, text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a library's own file after a move, parsed by its name.
+    """Return a library's file after a move, parsed by its name; idempotent.
 
-    Idempotent. The result also lists other lines that mention the old floor. Raises UsageError for
-    an unknown name, DeclarationError for a text in another format.
+    Also lists other lines that mention the old floor. Raises UsageError for an unknown name,
+    DeclarationError for a text in another format.
     """
     name = path.rsplit("/", 1)[-1]
     for pattern, rewrite in _READERS:
@@ -106,10 +97,8 @@ _LONGEST = 120
 
 def mentions(path: str, text: str, move: Move) -> Iterator[Skipped]:
     """Yield the lines that name a version between the old and the new floor, and conditions that
-    never hold any more.
-
-    The versions are of the package or of Python. A lock must only be regenerated. When a floor goes
-    down, only lines that still require the old one are yielded.
+    never hold any more. A lock must be regenerated. If a floor goes down, only lines that still
+    require the old one count.
     """
     name = path.rsplit("/", 1)[-1]
     if move.added is not None or move.before in (None, move.floor) or _HISTORY.fullmatch(name):

@@ -1,7 +1,5 @@
-"""Replaces the lower bound of a range as written, and updates lists of each supported version.
-
-Only a list's stretch from the old floor to the new one changes. Versions below the old floor were
-listed for another reason.
+"""Replaces the lower bound of a range as written, and updates lists of supported versions from the
+old floor to the new one.
 """
 
 import re
@@ -16,12 +14,10 @@ from compat.value import Value
 
 
 class Move(Value, frozen=True, kw_only=True):
-    """A floor that goes to `floor`, up or down: of one package, or of Python when `package` is
-    None.
+    """A floor that goes up or down to `floor`: of a package, or of Python if `package` is None.
 
-    `before` is the old floor, and `known` the versions of its axis: lists of each version need
-    them, ranges do not. With `added` the floor stays, and lists that end at the newest known
-    version get that one.
+    `before` is the old floor, `known` the versions of its axis, which lists need. With `added` the
+    floor stays, and lists that end at the newest known version get that one.
     """
 
     package: str | None
@@ -90,13 +86,13 @@ _SEVERAL = "it names no lower bound of its own, and other places do"
 def moved(
     places: Sequence[tuple[str, str]], move: Move, pins: bool = False
 ) -> tuple[list[str], tuple[Skipped, ...]] | Unsatisfiable:
-    """Return the text of each place after the move, and the unchanged ones.
+    """Return the text of each place (name, requirement or Python specifier) after the move, and the
+    unchanged places.
 
-    A place has a name and a text: a requirement, or for Python a bare specifier. Unrelated ones
-    keep their text. The floor is the lowest bound of all places. Up: every lower bound below the
-    new floor goes up. Down: those at the old floor go down; a higher bound elsewhere has its own
-    reason and stays. Where no place has a lower bound, each gets one. With `pins`, as in a
-    constraints file, a lone `==` is one chosen version and no range.
+    The floor is the lowest bound of all places. Up: every lower bound below the new floor goes up.
+    Down: those at the old floor go down; a higher bound elsewhere has its own reason. Without any
+    lower bound, each place gets one. With `pins`, as in a constraints file, a lone `==` is a pin
+    and no range.
     """
     if move.added is not None:
         return [text for _, text in places], ()
@@ -105,6 +101,7 @@ def moved(
     ranges = [None if pin else r for r, pin in zip(ranges, pinned, strict=True)]
     every = [parsed[1] for parsed in ranges if isinstance(parsed, tuple)]
     known = [bound for text in every if (bound := _bound(_clauses(text)))]
+    wanted = (move.floor, False)
     texts: list[str] = []
     left: list[Skipped] = []
     for (name, text), parsed, pin in zip(places, ranges, pinned, strict=True):
@@ -118,7 +115,11 @@ def moved(
             bound = _bound(_clauses(specifiers))
             if known and bound is None:
                 left.append(Skipped(place=name, text=text, because=_SEVERAL))
-            elif _is_concerned(bound, known, move.floor):
+            elif (
+                bound is None
+                or not known
+                or (bound < wanted if wanted > min(known) else bound == min(known))
+            ):
                 changed = with_floor(specifiers, move.floor)
                 if because := _objection(changed, move.floor):
                     return Unsatisfiable(place=name, before=text, because=because)
@@ -202,13 +203,6 @@ def _pinned(parsed: tuple[str, str, str], move: Move) -> str | None:
     return head + text + tail
 
 
-def _is_concerned(bound: Bound | None, known: list[Bound], floor: Version) -> bool:
-    if bound is None or not known:
-        return True
-    wanted, lowest = (floor, False), min(known)
-    return bound < wanted if wanted > lowest else bound == lowest
-
-
 def _range(place: str, text: str, move: Move) -> tuple[str, str, str] | Skipped | None:
     # The text before the range at a place, the range, and the text after it; or why it cannot move;
     # or None when it is unrelated.
@@ -276,10 +270,8 @@ _COMMENT_ABOVE = re.compile(r"(?:[ \t]*#[^\n]*\n)+\Z")
 
 
 class ListedVersion(Value, frozen=True):
-    """An item of a list: its position without the separator, and the version that it names.
-
-    `spell` writes another version in its place; None for a special kind of item, such as a PyPy,
-    which can only be removed.
+    """An item of a list: its position without the separator, and its version. `spell` writes
+    another version; None for an item that can only be removed, such as a PyPy.
     """
 
     start: int
@@ -297,11 +289,11 @@ class TextChange(Value, frozen=True):
 
 
 def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[TextChange]:
-    """Return the changes of one list by a move.
+    """Return the changes of one list.
 
-    Up: items from the old floor to below the new one are removed. Where the list had one of them
-    and does not name the new floor, the highest becomes it. Down: a list that began at the old
-    floor gets the newly supported versions. An added version goes beside the newest.
+    Up: items from the old floor to below the new one are removed; if the list does not name the new
+    floor, the highest of them becomes it. Down: a list that began at the old floor gets the new
+    versions. An added version goes beside the newest.
     """
     plain = [item for item in items if item.spell is not None]
     if move.added is not None:
@@ -335,7 +327,7 @@ def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[
 
 
 def scalar_change(item: ListedVersion, move: Move) -> list[TextChange]:
-    """Return the change of a lone version by a move up; no other move changes it."""
+    """Return the change of a lone version: only a move up changes it."""
     if move.before is None or item.spell is None or move.added is not None:
         return []
     return [TextChange(item.start, item.end, item.spell(move.floor))] if _leaves(item, move) else []
@@ -378,8 +370,7 @@ def _beside_the_end(
     spelled = [end.spell(version) for version in versions]
     if position == 0:
         return [TextChange(end.start, end.start, "".join(f"{item}{between}" for item in spelled))]
-    after = "".join(f"{between}{item}" for item in reversed(spelled))
-    return [TextChange(end.end, end.end, after)]
+    return [TextChange(end.end, end.end, "".join(f"{between}{item}" for item in reversed(spelled)))]
 
 
 def _without(text: str, start: int, end: int) -> tuple[int, int]:

@@ -1,5 +1,5 @@
-"""Rewrites text in place: requirements files, setup.cfg and setup.py, noxfile.py, tox.ini,
-workflows, classifiers, and the badges of a README. It runs none of their code.
+"""Rewrites text in place, without running it: requirements, setup.cfg, setup.py, noxfile.py,
+tox.ini, workflows, classifiers, and badges of a README.
 """
 
 import ast
@@ -12,40 +12,27 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.errors import DeclarationError
-from compat.rewrite.ranges import (
-    Edit,
-    ListedVersion,
-    Move,
-    Rewritten,
-    Skipped,
-    TextChange,
-    Unsatisfiable,
-    applied,
-    list_changes,
-    moved,
-    names_package,
-    plain_version,
-    scalar_change,
-)
+from compat.rewrite import ranges
 from compat.value import Value
 
-_SEVERAL_LINES = "it goes over several lines; change it by hand"
+_SEVERAL_LINES = "it spans several lines; change it by hand"
 _PYTHON = re.compile(
     r"~?(?P<pypy>pypy-?)?(?P<version>\d+\.\d+)(?:\.(?:\d+|x|\*))?(?:t|-dev|-0|-v[\w.]+)?"
 )
 
 
-def _quoted(start: int, end: int, text: str, quote: str, move: Move) -> ListedVersion | None:
-    """A version in quotes, as noxfiles and workflows list them; None for another text."""
+def _quoted(
+    start: int, end: int, text: str, quote: str, move: ranges.Move
+) -> ranges.ListedVersion | None:
     spell = lambda version: f"{quote}{version}{quote}"  # noqa: E731
     if move.package is not None:
-        known = plain_version(text)
-        return None if known is None else ListedVersion(start, end, known, spell)
+        known = ranges.plain_version(text)
+        return None if known is None else ranges.ListedVersion(start, end, known, spell)
     match = _PYTHON.fullmatch(text)
     if match is None:
         return None
     is_plain = match["version"] == text
-    return ListedVersion(start, end, Version(match["version"]), spell if is_plain else None)
+    return ranges.ListedVersion(start, end, Version(match["version"]), spell if is_plain else None)
 
 
 # Texts that are parsed line by line: setup.cfg, tox.ini and requirements files.
@@ -59,7 +46,7 @@ _Line = tuple[int, int, str]
 
 
 class _Piece(Value, frozen=True):
-    """A stretch that holds one requirement or one specifier; `because` says why it cannot move."""
+    """A stretch with one requirement or specifier; `because` says why it cannot move."""
 
     place: str
     start: int
@@ -67,10 +54,10 @@ class _Piece(Value, frozen=True):
     because: str = ""
 
 
-def rewritten_requirements(text: str, move: Move) -> Rewritten | Unsatisfiable:
+def rewritten_requirements(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Unsatisfiable:
     # A file pinned with hashes is a lock: it must be regenerated, and is unchanged.
     if move.package is None:
-        return Rewritten(text=text)
+        return ranges.Rewritten(text=text)
     pieces: list[_Piece] = []
     group: list[_Line] = []
     for line in _lines(text):
@@ -84,10 +71,8 @@ def rewritten_requirements(text: str, move: Move) -> Rewritten | Unsatisfiable:
     return _spliced(text, pieces, move, pins=True)
 
 
-def rewritten_setup_cfg(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a setup.cfg after a move.
-
-    Rewrites `python_requires`, `install_requires` and `options.extras_require`. Raises
+def rewritten_setup_cfg(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Unsatisfiable:
+    """Rewrite `python_requires`, `install_requires` and `options.extras_require`; raise
     DeclarationError for a text that configparser rejects.
     """
     try:
@@ -109,26 +94,26 @@ def rewritten_setup_cfg(text: str, move: Move) -> Rewritten | Unsatisfiable:
 
 
 def _spliced(
-    text: str, pieces: Sequence[_Piece], move: Move, pins: bool = False
-) -> Rewritten | Unsatisfiable:
+    text: str, pieces: Sequence[_Piece], move: ranges.Move, pins: bool = False
+) -> ranges.Rewritten | ranges.Unsatisfiable:
     free = [piece for piece in pieces if not piece.because]
-    outcome = moved([(p.place, text[p.start : p.end]) for p in free], move, pins)
-    if isinstance(outcome, Unsatisfiable):
+    outcome = ranges.moved([(p.place, text[p.start : p.end]) for p in free], move, pins)
+    if isinstance(outcome, ranges.Unsatisfiable):
         return outcome
     texts, left = outcome
-    edits: list[Edit] = []
+    edits: list[ranges.Edit] = []
     changed = text
     for piece, after in reversed(list(zip(free, texts, strict=True))):
         before = text[piece.start : piece.end]
         if after != before:
-            edits.insert(0, Edit(place=piece.place, before=before, after=after))
+            edits.insert(0, ranges.Edit(place=piece.place, before=before, after=after))
             changed = changed[: piece.start] + after + changed[piece.end :]
     fixed = tuple(
-        Skipped(place=p.place, text=text[p.start : p.end], because=p.because)
+        ranges.Skipped(place=p.place, text=text[p.start : p.end], because=p.because)
         for p in pieces
         if p.because
     )
-    return Rewritten(text=changed, edits=tuple(edits), left=(*fixed, *left))
+    return ranges.Rewritten(text=changed, edits=tuple(edits), left=(*fixed, *left))
 
 
 def _lines(text: str) -> Iterator[_Line]:
@@ -139,7 +124,7 @@ def _lines(text: str) -> Iterator[_Line]:
 def _requirement_piece(group: Sequence[_Line], package: str) -> Iterator[_Piece]:
     number, start, first = group[0]
     content = _COMMENT.sub("", first).rstrip()
-    if names_package(content, package):
+    if ranges.names_package(content, package):
         because = _SEVERAL_LINES if len(group) > 1 else ""
         if any(_OPTION.search(text) for _, _, text in group):
             because = "it is pinned with options of its own; lock it again instead"
@@ -172,13 +157,13 @@ def _list_pieces(lines: Sequence[_Line], place: str, package: str) -> Iterator[_
     # semicolons.
     number, start, first = lines[0]
     if first.startswith("file:"):
-        yield _stripped(lines[0], place, "it is read from another file; move that one")
+        yield _stripped(lines[0], place, "it is read from another file; change that one")
         return
     if len(lines) == 1:
         parts = re.finditer(r"[^;]+", first)
         lines = [(number, start + match.start(), match[0]) for match in parts]
     for line in lines:
-        if names_package(line[2], package):
+        if ranges.names_package(line[2], package):
             yield _stripped(line, f"{place}, line {line[0]}")
 
 
@@ -214,7 +199,6 @@ class PythonSource:
             self._starts.append(self._starts[-1] + len(line))
 
     def literal(self, node: ast.AST) -> _Literal | None:
-        """Return a plain string literal with its quotes; None for anything else."""
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             return None
         start = self._offset(node.lineno, node.col_offset)
@@ -253,45 +237,44 @@ class PythonSource:
         return self._starts[line - 1] + len(before.decode())
 
 
-def rewritten_noxfile(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a noxfile after a move: the lists of Pythons, or a package's lists in `parametrize`.
-
-    Raises DeclarationError for a text that is not Python.
+def rewritten_noxfile(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Unsatisfiable:
+    """Rewrite the lists of Pythons, or a package's lists in `parametrize`; raise DeclarationError
+    for a text that is not Python.
     """
     source = PythonSource(text)
-    changes: list[TextChange] = []
+    changes: list[ranges.TextChange] = []
     for literals in source.parametrized(move.package) if move.package else source.python_lists():
         known = (_quoted(m.start(), m.end(), m["text"], m["quote"], move) for m in literals)
         items = [item for item in known if item is not None]
         if len(literals) > 1:
-            changes += list_changes(text, items, move)
+            changes += ranges.list_changes(text, items, move)
         elif items:
-            changes += scalar_change(items[0], move)
-    return applied(text, changes, "nox")
+            changes += ranges.scalar_change(items[0], move)
+    return ranges.applied(text, changes, "nox")
 
 
-def rewritten_setup_py(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a setup.py after a move.
-
-    Rewrites literals of `python_requires`, `install_requires` and `extras_require`, and the
-    classifiers. Raises DeclarationError for a text that is not Python.
+def rewritten_setup_py(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Unsatisfiable:
+    """Rewrite literals of `python_requires`, `install_requires`, `extras_require` and classifiers;
+    raise DeclarationError for a text that is not Python.
     """
     source = PythonSource(text)
     calls = (call for call in source.calls if _called(call) == "setup")
     literals = [known for call in calls for known in _ranges(source, call, move)]
-    outcome = moved([(name, literal["text"]) for name, literal in literals], move)
-    if isinstance(outcome, Unsatisfiable):
+    outcome = ranges.moved([(name, literal["text"]) for name, literal in literals], move)
+    if isinstance(outcome, ranges.Unsatisfiable):
         return outcome
     texts, left = outcome
     changes = [
-        TextChange(*known.span(), f"{known['quote']}{after}{known['quote']}")
+        ranges.TextChange(*known.span(), f"{known['quote']}{after}{known['quote']}")
         for (_, known), after in zip(literals, texts, strict=True)
         if after != known["text"]
     ]
-    return applied(text, [*changes, *_classifier_changes(text, move)], "setup.py", left)
+    return ranges.applied(text, [*changes, *_classifier_changes(text, move)], "setup.py", left)
 
 
-def _ranges(source: PythonSource, call: ast.Call, move: Move) -> Iterator[tuple[str, _Literal]]:
+def _ranges(
+    source: PythonSource, call: ast.Call, move: ranges.Move
+) -> Iterator[tuple[str, _Literal]]:
     for keyword in call.keywords:
         name, value = keyword.arg or "", keyword.value
         if move.package is None:
@@ -320,31 +303,30 @@ _CLASSIFIER = re.compile(
 
 
 def with_classifiers(
-    rewrite: Callable[[str, Move], Rewritten | Unsatisfiable],
-) -> Callable[[str, Move], Rewritten | Unsatisfiable]:
-    def rewritten(text: str, move: Move) -> Rewritten | Unsatisfiable:
+    rewrite: Callable[[str, ranges.Move], ranges.Rewritten | ranges.Unsatisfiable],
+) -> Callable[[str, ranges.Move], ranges.Rewritten | ranges.Unsatisfiable]:
+    def rewritten(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Unsatisfiable:
         first = rewrite(text, move)
-        if isinstance(first, Unsatisfiable):
+        if isinstance(first, ranges.Unsatisfiable):
             return first
-        changes = _classifier_changes(first.text, move)
-        then = applied(first.text, changes, "classifiers")
-        return Rewritten(text=then.text, edits=(*first.edits, *then.edits), left=first.left)
+        then = ranges.applied(first.text, _classifier_changes(first.text, move), "classifiers")
+        return ranges.Rewritten(text=then.text, edits=(*first.edits, *then.edits), left=first.left)
 
     return rewritten
 
 
-def _classifier_changes(text: str, move: Move) -> list[TextChange]:
+def _classifier_changes(text: str, move: ranges.Move) -> list[ranges.TextChange]:
     if move.package is not None:
         return []
 
-    def item(match: re.Match[str]) -> ListedVersion:
+    def item(match: re.Match[str]) -> ranges.ListedVersion:
         quote = match["quote"] or ""
         spell = lambda version: f"{quote}{_PREFIX}{version}{quote}"  # noqa: E731
-        return ListedVersion(match.start(), match.end(), Version(match["version"]), spell)
+        return ranges.ListedVersion(match.start(), match.end(), Version(match["version"]), spell)
 
     matches = _CLASSIFIER.finditer(text)
     own = [m for m in matches if "#" not in text[text.rfind("\n", 0, m.start()) + 1 : m.start()]]
-    return list_changes(text, [item(match) for match in own], move)
+    return ranges.list_changes(text, [item(match) for match in own], move)
 
 
 # tox.ini: the environments of `envlist`, the Pythons that a CI maps to them, and the requirements
@@ -363,11 +345,11 @@ _MAPPED = re.compile(
 )
 
 
-def rewritten_tox(text: str, move: Move) -> Rewritten | Unsatisfiable:
+def rewritten_tox(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Unsatisfiable:
     if move.package is None:
         changes = [change for match in _LIST.finditer(text) for change in _listed(match, move)]
         changes += [change for match in _MAPPED.finditer(text) for change in _mapped(match, move)]
-        return applied(text, changes, "tox")
+        return ranges.applied(text, changes, "tox")
     pieces: list[_Piece] = []
     for section, key, lines in _values(text):
         if key == "deps" and section.startswith("testenv"):
@@ -376,12 +358,12 @@ def rewritten_tox(text: str, move: Move) -> Rewritten | Unsatisfiable:
     return _spliced(text, pieces, move)
 
 
-def _listed(match: re.Match[str], move: Move) -> Iterator[TextChange]:
+def _listed(match: re.Match[str], move: ranges.Move) -> Iterator[ranges.TextChange]:
     text, (start, end) = match.string, match.span("value")
     outside = text[start:end]
     for braces in _BRACES.finditer(text, start, end):
         items = [_braced(item, braces) for item in _ITEM.finditer(text, *braces.span("items"))]
-        yield from list_changes(text, [item for item in items if item is not None], move)
+        yield from ranges.list_changes(text, [item for item in items if item is not None], move)
         for span in _SPAN.finditer(text, *braces.span("items")):
             yield from _span_changes(span, braces["prefix"], move)
         left, right = braces.start() - start, braces.end() - start
@@ -392,10 +374,12 @@ def _listed(match: re.Match[str], move: Move) -> Iterator[TextChange]:
         if "#" not in outside[outside.rfind("\n", 0, name.start()) + 1 : name.start()]
     )
     plain = [_named(name.start() + start, known) for name, known in names if known is not None]
-    yield from list_changes(text, plain, move)
+    yield from ranges.list_changes(text, plain, move)
 
 
-def _span_changes(span: re.Match[str], prefix: str, move: Move) -> Iterator[TextChange]:
+def _span_changes(
+    span: re.Match[str], prefix: str, move: ranges.Move
+) -> Iterator[ranges.TextChange]:
     if move.before is None or "pypy" in prefix or not prefix:
         return
     is_minor = prefix.endswith("3")
@@ -410,16 +394,18 @@ def _span_changes(span: re.Match[str], prefix: str, move: Move) -> Iterator[Text
         end, version = "low", move.floor
     else:
         return
-    yield TextChange(*span.span(end), str(version.minor) if is_minor else f"3{version.minor}")
+    yield ranges.TextChange(
+        *span.span(end), str(version.minor) if is_minor else f"3{version.minor}"
+    )
 
 
-def _braced(item: re.Match[str], braces: re.Match[str]) -> ListedVersion | None:
+def _braced(item: re.Match[str], braces: re.Match[str]) -> ranges.ListedVersion | None:
     prefix = braces["prefix"]
     if prefix.endswith("3"):
         if not item[0].isdecimal():
             return None
         spell = (lambda version: str(version.minor)) if prefix == "py3" else None
-        return ListedVersion(item.start(), item.end(), Version(f"3.{item[0]}"), spell)
+        return ranges.ListedVersion(item.start(), item.end(), Version(f"3.{item[0]}"), spell)
     known = _ENVIRONMENT.fullmatch(item[0])
     if known is None or known["rest"]:
         return None
@@ -428,7 +414,7 @@ def _braced(item: re.Match[str], braces: re.Match[str]) -> ListedVersion | None:
     return _named(item.start(), known, is_pypy=prefix.startswith("pypy"))
 
 
-def _named(start: int, known: re.Match[str], is_pypy: bool = False) -> ListedVersion:
+def _named(start: int, known: re.Match[str], is_pypy: bool = False) -> ranges.ListedVersion:
     prefix, rest, is_dotted = known["prefix"], known["rest"], "." in known["version"]
     digits = known["version"].replace(".", "")
 
@@ -437,10 +423,12 @@ def _named(start: int, known: re.Match[str], is_pypy: bool = False) -> ListedVer
         return f"{prefix}{number}{rest}"
 
     own = None if is_pypy or prefix.startswith("pypy") else spell
-    return ListedVersion(start, start + len(known[0]), Version(f"{digits[0]}.{digits[1:]}"), own)
+    return ranges.ListedVersion(
+        start, start + len(known[0]), Version(f"{digits[0]}.{digits[1:]}"), own
+    )
 
 
-def _mapped(match: re.Match[str], move: Move) -> Iterator[TextChange]:
+def _mapped(match: re.Match[str], move: ranges.Move) -> Iterator[ranges.TextChange]:
     # The lines of tox-gh and tox-gh-actions whose Python is removed, and one for an added Python,
     # like that of the newest.
     if move.before is None or move.floor < move.before:
@@ -451,9 +439,9 @@ def _mapped(match: re.Match[str], move: Move) -> Iterator[TextChange]:
         if added is not None and version == newest and added not in [v for _, v in lines]:
             after = line[0].replace(str(newest), str(added))
             joined = f"{newest.major}{newest.minor}", f"{added.major}{added.minor}"
-            yield TextChange(line.end(), line.end(), after.replace(*joined))
+            yield ranges.TextChange(line.end(), line.end(), after.replace(*joined))
         if move.before <= version < move.floor:
-            yield TextChange(line.start(), line.end(), "")
+            yield ranges.TextChange(line.start(), line.end(), "")
 
 
 # The matrices of a CI in YAML: keys such as `python-version`, as a list in either style, or as one
@@ -462,28 +450,26 @@ def _mapped(match: re.Match[str], move: Move) -> Iterator[TextChange]:
 _PYTHON_KEY = re.compile(r"(?i)(?:python|py)(?:[-_]?versions?)?")
 # An entry of a matrix has more than its Python, such as a tox environment.
 _ENTRIES = ("exclude", "include")
-_IN_ENTRY = "it stands in an entry of `exclude` or `include`; change the entry by hand"
+_IN_ENTRY = "it is in an entry of `exclude` or `include`; change the entry by hand"
 _LAST_PYPY = "the list's only PyPy was removed with it; add a newer one if PyPy is supported"
 
 
-def rewritten_workflow(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a workflow after a move: lists of Pythons, or of the package's versions under its
-    name.
-
-    Raises DeclarationError for a text that is not YAML.
+def rewritten_workflow(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Unsatisfiable:
+    """Rewrite lists of Pythons, or of the package's versions under its name; raise DeclarationError
+    for a text that is not YAML.
     """
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError) as fault:
         line = " ".join(str(fault).split())
         raise DeclarationError.of(f"is not valid YAML: {line}") from fault
-    changes: list[TextChange] = []
-    left: list[Skipped] = []
+    changes: list[ranges.TextChange] = []
+    left: list[ranges.Skipped] = []
 
-    def skip(change: TextChange, because: str) -> None:
+    def skip(change: ranges.TextChange, because: str) -> None:
         line = text.count("\n", 0, change.start) + 1
         stretch = text[change.start : change.end].strip()
-        left.append(Skipped(place=f"line {line}", text=stretch, because=because))
+        left.append(ranges.Skipped(place=f"line {line}", text=stretch, because=because))
 
     for value, keys in _yaml_values(root, move, frozenset()):
         is_list = isinstance(value, yaml.SequenceNode)
@@ -491,9 +477,9 @@ def rewritten_workflow(text: str, move: Move) -> Rewritten | Unsatisfiable:
         known = (_yaml_item(text, node, move) for node in nodes)
         items = [item for item in known if item is not None]
         if is_list and len(value.value) != 1:
-            moves = list_changes(text, items, move)
+            moves = ranges.list_changes(text, items, move)
         else:
-            moves = scalar_change(items[0], move) if items else []
+            moves = ranges.scalar_change(items[0], move) if items else []
         if not keys.isdisjoint(_ENTRIES):
             for change in moves:
                 skip(change, _IN_ENTRY)
@@ -503,11 +489,11 @@ def rewritten_workflow(text: str, move: Move) -> Rewritten | Unsatisfiable:
         every = [node for node in nodes if is_list and node.value.startswith("pypy")]
         if pypys and len(every) == len(pypys):
             skip(pypys[-1], _LAST_PYPY)
-    return applied(text, changes, "workflow", left)
+    return ranges.applied(text, changes, "workflow", left)
 
 
 def _yaml_values(
-    node: yaml.Node | None, move: Move, keys: frozenset[str]
+    node: yaml.Node | None, move: ranges.Move, keys: frozenset[str]
 ) -> Iterator[tuple[yaml.Node, frozenset[str]]]:
     if isinstance(node, yaml.SequenceNode):
         for element in node.value:
@@ -526,7 +512,7 @@ def _yaml_values(
             yield from _yaml_values(value, move, keys | {name})
 
 
-def _yaml_item(text: str, node: yaml.ScalarNode, move: Move) -> ListedVersion | None:
+def _yaml_item(text: str, node: yaml.ScalarNode, move: ranges.Move) -> ranges.ListedVersion | None:
     if node.style not in (None, "'", '"'):
         return None
     start, end = node.start_mark.index, node.end_mark.index
@@ -548,21 +534,21 @@ _MARKDOWN = re.compile(r"!\[(?P<alt>[^\]\n]*)\]\([^)\s]*$")
 _RST = re.compile(r"[^\n]*\n(?:[ \t]+:(?!alt)\w+:[^\n]*\n)*[ \t]+:alt:(?P<alt>[^\n]*)")
 
 
-def rewritten_readme(text: str, move: Move) -> Rewritten:
-    changes: list[TextChange] = []
+def rewritten_readme(text: str, move: ranges.Move) -> ranges.Rewritten:
+    changes: list[ranges.TextChange] = []
     for badge in _BADGE.finditer(text) if move.before not in (None, move.floor) else ():
         label = re.sub(r"_|%20", " ", badge["label"].replace("--", "-")).strip()
         # Without a word before or after it, it is one version and not a floor.
         is_floor = bool(badge["head"] or badge["tail"]) and Version(badge["version"]) == move.before
         if not is_floor or not _is_same(label.replace(" ", "-"), move.package or "python"):
             continue
-        changes.append(TextChange(*badge.span("version"), str(move.floor)))
+        changes.append(ranges.TextChange(*badge.span("version"), str(move.floor)))
         line_start = text.rfind("\n", 0, badge.start()) + 1
         alt = _MARKDOWN.search(text, line_start, badge.start()) or _RST.match(text, badge.end())
         version = re.compile(rf"(?<![\d.]){re.escape(badge['version'])}(?![\d]|\.\d)")
         if alt and (match := version.search(text, *alt.span("alt"))):
-            changes.append(TextChange(*match.span(), str(move.floor)))
-    return applied(text, changes, "README")
+            changes.append(ranges.TextChange(*match.span(), str(move.floor)))
+    return ranges.applied(text, changes, "README")
 
 
 def _is_same(name: str, package: str) -> bool:

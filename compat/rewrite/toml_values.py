@@ -37,8 +37,7 @@ class _Slot(Value, frozen=True):
         return str(self.container[self.key])
 
     def put(self, text: str) -> None:
-        old = self.container[self.key]
-        self.container[self.key] = String.from_raw(text, old._t)
+        self.container[self.key] = String.from_raw(text, self.container[self.key]._t)
 
 
 def rewritten_matrix(text: str, axis: str, floor: Version, because: str) -> str:
@@ -101,9 +100,8 @@ def parsed_document(text: str) -> tomlkit.TOMLDocument:
 
 
 def _set(entry: Any, key: str, text: str) -> None:
-    """Set a string in its own quotes, or in plain ones where those cannot hold it.
-
-    TOML readers treat a carriage return and a newline as a newline (TOML 1.0, String).
+    """Set a string in its own quotes, or in plain ones if those cannot hold it, such as a carriage
+    return.
     """
     try:
         if "\r" in text:

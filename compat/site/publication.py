@@ -91,7 +91,7 @@ def llms_text(edition: Edition) -> str:
         "> Which versions of libraries work together, proven by runs.",
         "",
         "Each answer names its cell (a combination of versions) and the day of its newest run.",
-        "`compat mcp ADDRESS` answers questions about these files over MCP.",
+        "`compat site mcp ADDRESS` answers questions about these files over MCP.",
     ]
     for name, title in titles.items():
         of = {

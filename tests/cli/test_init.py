@@ -72,10 +72,10 @@ def test_in_an_empty_folder_a_name_is_enough(run: Run, empty: Path) -> None:
     ]
     for sentence in (
         "my-lib 1.0 requires Python >=3.9.",
-        "dep: 2.0 is shut out by what is declared, 2 major versions since 1.0.",
+        "dep: 2.0 is excluded by the declared range, 2 major versions since 1.0.",
         "my-lib: its newest series, 0.4 to 1.0.",
         "deep: only one series of it meets what is declared",
-        'late: it is required only if python_version < "3.8", which no cell is',
+        'late: it is required only if python_version < "3.8", which is true in no cell',
         "pin: it is pinned to one version",
     ):
         assert sentence in drafted.out
@@ -129,7 +129,7 @@ def test_what_is_left_to_the_build_backend_is_asked_of_the_index(run: Run, empty
     (empty / "pyproject.toml").write_text(
         '[project]\nname = "my-lib"\ndynamic = ["dependencies"]\n'
     )
-    assert "dep: 2.0 is shut out by what is declared" in run("init").out
+    assert "dep: 2.0 is excluded by the declared range" in run("init").out
 
 
 @pytest.mark.parametrize(

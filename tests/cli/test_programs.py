@@ -1,4 +1,4 @@
-"""`compat mcp`: thirty questions of a client over stdio, from the files of a published site."""
+"""`compat site mcp`: thirty questions of a client over stdio, from a published site."""
 
 import asyncio
 import datetime
@@ -43,7 +43,7 @@ def site(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
 
 def answers(site: Path, asked: list[tuple[str, dict[str, str]]]) -> list[tuple[bool, str]]:
     server = mcp.StdioServerParameters(
-        command=sys.executable, args=["-m", "compat", "mcp", str(site)], cwd=HERE
+        command=sys.executable, args=["-m", "compat", "site", "mcp", str(site)], cwd=HERE
     )
 
     async def ask() -> list[tuple[bool, str]]:

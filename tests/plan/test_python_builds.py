@@ -89,7 +89,7 @@ def test_other_platforms_are_not_asked_about_for_a_build() -> None:
     )
     faults = lint_matrix(matrix, "matrix.toml", folder=matrix.name, today=datetime.date.today())
     assert [fault.message for fault in faults if fault.path.endswith("platforms")] == [
-        "other platforms are asked about for CPython's usual builds alone"
+        "other platforms are resolved only for CPython's usual builds"
     ]
 
 

@@ -62,7 +62,7 @@ def test_each_move_says_its_rule_its_source_and_what_is_known() -> None:
     move = made().moves[-1]
     assert move.rule == "the newest that has been out for 24 months"
     assert move.source == "PEP 790, planned"
-    assert move.proof == "no cell has Python 3.15: the matrix does not ask about it"
+    assert move.proof == "no cell has Python 3.15: the matrix does not have it"
     assert not move.proven
 
 

@@ -125,7 +125,7 @@ class TestThePullRequest:
         assert outcome == Outcome(
             did="unchanged",
             url="https://github.com/owner/repo/pull/1",
-            sentence="it says what there is to say",
+            sentence="it is up to date",
         )
         assert len(server.writes) == written
         the_pull(there)

@@ -205,8 +205,7 @@ class TestARaise:
         for found in (held, unproven):
             assert opened(found) == ["raise-dep-1.2-to-1.3"]
             assert found["raise-dep-1.2-to-1.4"].arithmetic[-1] == (
-                "So the floor could rise from 1.2 to 1.4 if nothing spoke against it. Now it can"
-                " rise to 1.3."
+                "Blocked: 1.2 -> 1.4. Now it can rise to 1.3."
             )
             assert "Now it can" not in found["raise-dep-1.2-to-1.3"].arithmetic[-1]
 

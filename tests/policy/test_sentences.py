@@ -65,7 +65,7 @@ class TestAPlaceThatCannotBeHad:
         found = named(proposals(strict([], self.ASK), DAY))
         assert (
             found["raise-python-3.8-to-3.11"].grounds[1]
-            == "the floor itself is not supported by any cell: the plan rules out every cell of"
+            == "no passing cell supports the current floor: the plan rules out every cell of"
             " demo 2.0 with Python 3.8 and promised versions of the others, such as"
             " py3.8-dep1.2-demo2.0: demo 2.0 requires Python >=3.9, not 3.8"
         )
