@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ import pytest
 from support.fake_index import FakeIndex
 from support.zoo import SERIES, Animal, Repository, pytest_and_its_needs, serve, wheel
 
-pytestmark = pytest.mark.slow
-
-pytest.importorskip("distributed", reason="the extra fleet is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("distributed") is None, reason="the extra fleet is missing"),
+]
 
 VERSIONS = ("1.0", "1.1", "1.2", "1.3")
 CELLS = tuple(f"py{SERIES}-a{version}" for version in VERSIONS)
