@@ -106,12 +106,19 @@ def tools() -> list[tuple[str, str, bytes]]:
     return zoo.pytest_and_its_needs()
 
 
-@pytest.fixture(scope="session")
-def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
-    """Give the folder of a name, which one worker fills and the others find full."""
+@pytest.fixture(scope="session", autouse=True)
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all workers."""
     place = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         place = place.parent
+    zoo.SHARED[:] = [place / "shared"]
+    return place
+
+
+@pytest.fixture(scope="session")
+def once(place: Path) -> Once:
+    """Give the folder of a name, which one worker fills and the others find full."""
 
     def of(name: str, fill: Callable[[Path], object]) -> Path:
         folder, full = place / name, place / f"{name}.full"

@@ -13,8 +13,6 @@ from support.corpus import each
 from support.malformed import corpus, handmade, policy_corpus
 from support.ran import Run
 
-MATRICES = Path(__file__).parent.parent.parent / "matrices"
-
 
 def some() -> Iterator[tuple[str, str, bytes]]:
     """What is refused is proven on `load`; these show how the command says it."""
@@ -74,10 +72,3 @@ def test_a_process_ends_with_2_and_no_traceback(folder: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: matrices/demo/matrix.toml")
     assert done.stderr.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_the_declared_matrices_of_this_repository_are_sound(run: Run) -> None:
-    ran = run("check", "--root", str(MATRICES.parent), "--json")
-    assert ran.code == 0
-    assert ran.json["data"]["matrices"] == ["pip-tools", "setuptools", "tff"]

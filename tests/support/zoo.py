@@ -3,6 +3,7 @@ where all of it is.
 """
 
 import base64
+import functools
 import hashlib
 import io
 import os
@@ -28,6 +29,8 @@ ANIMALS = Path(__file__).parent.parent / "zoo" / "animals"
 SERIES = f"{sys.version_info.major}.{sys.version_info.minor}"
 # What pytest uses of it; the other 300 modules each cell would unpack, hash and compile.
 PYGMENTS = {"__init__", "_mapping", "python", "diff", "terminal", "default"}
+level = functools.cache(lambda: levels(os.environ)[0])
+SHARED: list[Path] = []  # the folder that tests/conftest.py makes for all workers
 MATRIX = """\
 name = "zoo"
 title = "The zoo"
@@ -206,6 +209,16 @@ def serve(
     index.page(name.replace("_", "-"), in_json(files))
 
 
+def shares(cache: Path) -> None:
+    """Give a new cache what any cell before left: bytecode, that a canary lived, interpreters."""
+    own = [cache / "interpreters", *(cache / level() / name for name in ("bytecode", "canaries"))]
+    for folder in own if SHARED else []:
+        (SHARED[0] / folder.name).mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if not folder.exists():
+            folder.symlink_to(SHARED[0] / folder.name)
+
+
 class Repository:
     """A repository with one animal, and a process for each command."""
 
@@ -220,6 +233,7 @@ class Repository:
         self.root = root
         self.cache = cache
         self.cell = open_gates(index, animal, root, tools)
+        shares(cache)
         kept = {
             key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "UV_"))
         }
@@ -254,7 +268,7 @@ class Repository:
     @property
     def sandbox(self) -> Path:
         """Where cells are, at the highest level that this machine allows."""
-        return self.cache / levels(os.environ)[0] / "sandbox"
+        return self.cache / level() / "sandbox"
 
     def alive(self) -> list[int]:
         """Return the processes whose folder or arguments lie in a cell of this cache."""
