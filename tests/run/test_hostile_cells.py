@@ -204,7 +204,12 @@ class TestOneCellAndTheNext:
         assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
 
     @pytest.mark.parametrize(
-        "place", ["data/pyvenv.cfg", "data/bin/pyvenv.cfg", "scripts/python._pth"]
+        ("lair", "place"),
+        [
+            *((level, "data/pyvenv.cfg") for level in LEVELS),
+            *(("L3", place) for place in ("data/bin/pyvenv.cfg", "scripts/python._pth")),
+        ],
+        indirect=["lair"],
     )
     def test_no_code_of_a_wheel_runs_in_an_install(self, lair: Lair, place: str) -> None:
         mark = lair.folder / "sandbox" / "uv" / "mark"
