@@ -247,8 +247,16 @@ class Repository:
         }
 
     def start(self, *words: str) -> "subprocess.Popen[str]":
-        """Start `compat` with these words."""
-        command = [sys.executable, "-c", "from compat.cli.app import main; main()", *words]
+        """Start `compat` with these words.
+
+        It does not ask pip, which tests/index does: for each command that would take as long again.
+        """
+        says = f":env:.index-url={self.environ['PIP_INDEX_URL']!r}\n"
+        program = (
+            f"from compat.index import settings; settings._pip_config_list = lambda: {says!r}\n"
+            "from compat.cli.app import main; main()"
+        )
+        command = [sys.executable, "-c", program, *words]
         pipe = subprocess.PIPE
         return subprocess.Popen(
             command, cwd=self.root, env=self.environ, text=True, stdout=pipe, stderr=pipe
