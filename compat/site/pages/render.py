@@ -158,9 +158,7 @@ class Printer:
 
 
 def printable(value: Any) -> Any:
-    """Return what a template prints, without the characters that a page cannot hold or that lie
-    about their order.
-    """
+    """Leave out what a page cannot hold and what lies about the order of characters."""
     if isinstance(value, Markup):
         return value
     # What is no text becomes one here, so that an outcome is cleaned, too.
@@ -204,7 +202,6 @@ def _about_view(text: str, contents: str, path: str) -> dict[str, Markup]:
 
 
 def heading_id(heading: str) -> str:
-    """Return the anchor that a forge gives the same heading, from its Markdown or its HTML."""
     plain = re.sub(r"<[^>]*>|&\w+;|[^a-z0-9_ -]", "", heading.lower())
     return plain.strip().replace(" ", "-")
 
