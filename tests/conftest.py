@@ -107,7 +107,7 @@ def tools() -> list[tuple[str, str, bytes]]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def of_all_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of all workers."""
     place = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -117,8 +117,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def once(place: Path) -> Once:
+def once(of_all_workers: Path) -> Once:
     """Give the folder of a name, which one worker fills and the others find full."""
+    place = of_all_workers
 
     def of(name: str, fill: Callable[[Path], object]) -> Path:
         folder, full = place / name, place / f"{name}.full"
