@@ -9,7 +9,7 @@ from support.zoo import Animal, Repository, serve, wheel
 
 pytestmark = pytest.mark.slow
 
-VERSIONS = ("1.0", "2.0", "3.0")
+VERSIONS = ("1.0", "2.0", "3.0", "4.0")
 # The second release is red, so that the reports have more than one word to agree on.
 SUITE = """\
 import time

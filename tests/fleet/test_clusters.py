@@ -298,22 +298,21 @@ def test_an_interrupted_run_stops_the_cells_on_the_workers(flock: Flock) -> None
     wait_for(lambda: not flock.alive())
 
 
-def test_what_is_no_message_is_refused_and_never_unpickled(flock: Flock) -> None:
+@pytest.mark.parametrize("sent", ["ToPickle(Evil())", "Serialize(Evil())", "b'words'"])
+def test_what_is_no_message_is_refused_and_never_unpickled(flock: Flock, sent: str) -> None:
     port, folder = free_port(), flock.cache / "fleet"
     flock.begin("fleet", "cluster", "--workers", "0", "--port", f"{port}")
-    for sent in ("ToPickle(Evil())", "Serialize(Evil())", "b'words'"):
-        run = subprocess.Popen(
-            [sys.executable, "-c", CONNECTED, flock.address(port), str(folder)],
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert run.stdout is not None
-        assert run.stdout.readline() == "connected\n"
-        intruder = [sys.executable, "-c", INTRUDER, flock.address(port), str(folder), sent]
-        subprocess.run([*intruder, str(flock.root / "unpickled")], check=True)
-        told = run.communicate(timeout=60)[0]
-        assert not (flock.root / "unpickled").exists()
-        what = "something" if sent[0] == "b" else "an object of posix"
-        assert told.startswith(f"refused {what}"), sent
+    run = subprocess.Popen(
+        [sys.executable, "-c", CONNECTED, flock.address(port), str(folder)],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert run.stdout is not None
+    assert run.stdout.readline() == "connected\n"
+    intruder = [sys.executable, "-c", INTRUDER, flock.address(port), str(folder), sent]
+    subprocess.run([*intruder, str(flock.root / "unpickled")], check=True)
+    told = run.communicate(timeout=60)[0]
+    assert not (flock.root / "unpickled").exists()
+    assert told.startswith("refused " + ("something" if sent[0] == "b" else "an object of posix"))
 
 
 def test_nobody_listens_with_a_key_that_others_can_read(flock: Flock) -> None:

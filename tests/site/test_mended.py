@@ -52,7 +52,7 @@ def test_a_mended_site_is_the_one_that_is_made_at_once(
     ):
         patch.setattr(documents, "ROWS", 2)
         # To draw the cards would take most of the time.
-        patch.setattr(pictures, "bitmap", lambda svg: repr(svg).encode())
+        patch.setattr(pictures, "bitmap", lambda report: report.name.encode())
         mended, fresh = Path(one), Path(other)
         publish(before, mended, DAY - datetime.timedelta(days=days))
         found, whole = publish(after, mended), publish(after, fresh)
