@@ -89,24 +89,25 @@ def site(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the quick tests; `-- long` runs the others and all examples of each property.
+    """Run the quick tests; `-- long` runs the others and all examples of each property, `-- all`
+    both.
 
     The others ask the real index, open browsers, wait for time limits or play whole workflows.
     More workers than the two processors of a small machine: some tests only wait.
     """
     session.install("-e", EXTRAS, *groups("test"))
-    is_long = session.posargs[:1] == ["long"]
     others = "real_index or browser or slow"
-    part = ["-m", f"not ({others}) and not benchmark", "--dist", "worksteal"]
-    if is_long:
-        # Hypothesis marks each property as its own.
-        part = ["-m", f"({others} or hypothesis) and not benchmark", "--hypothesis-profile=all"]
+    # Hypothesis marks each property as its own.
+    chosen = {"long": f"({others} or hypothesis) and not benchmark", "all": "not benchmark"}
+    marks = chosen.get(session.posargs[0] if session.posargs else "")
+    part = ["-n", "3", "-m", f"not ({others}) and not benchmark", "--dist", "worksteal"]
+    if marks is not None:
         # The tests of a file share what takes minutes to make; tests/conftest.py orders the files.
-        part += ["--dist", "loadfile", "--no-loadscope-reorder"]
+        part = ["-n", "4", "-m", marks, "--dist", "loadfile", "--no-loadscope-reorder"]
+        part.append("--hypothesis-profile=all")
     # Hundreds of tests start Python, which takes twice the time where nothing keeps its bytecode.
     bytecode = {"PYTHONDONTWRITEBYTECODE": ""}
-    workers = "4" if is_long else "3"
-    session.run("pytest", "-n", workers, *part, *session.posargs[is_long:], env=bytecode)
+    session.run("pytest", *part, *session.posargs[marks is not None :], env=bytecode)
 
 
 @nox.session

@@ -57,6 +57,7 @@ def index_answers() -> bool:
         return False
 
 
+@pytest.hookimpl(trylast=True)  # of those that are chosen
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip tests on the real index where it cannot be reached; in CI they run, and fail, instead.
 
@@ -105,12 +106,20 @@ def tools() -> list[tuple[str, str, bytes]]:
     return zoo.pytest_and_its_needs()
 
 
-@pytest.fixture(scope="session")
-def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
-    """Give the folder of a name, which one worker fills and the others find full."""
+@pytest.fixture(scope="session", autouse=True)
+def of_all_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all workers."""
     place = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         place = place.parent
+    zoo.SHARED[:] = [place / "shared"]
+    return place
+
+
+@pytest.fixture(scope="session")
+def once(of_all_workers: Path) -> Once:
+    """Give the folder of a name, which one worker fills and the others find full."""
+    place = of_all_workers
 
     def of(name: str, fill: Callable[[Path], object]) -> Path:
         folder, full = place / name, place / f"{name}.full"

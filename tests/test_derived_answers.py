@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.known import (
     DAY,
     FRESH,
@@ -63,6 +64,7 @@ def anew(root: Path, day: datetime.date = DAY) -> Snapshot:
 
 
 @given(shelves())
+@examples(30)  # each derives all of a repository four times
 def test_what_is_kept_is_what_would_be_worked_out_anew(shelf: Shelf) -> None:
     with repository(shelf) as root, TemporaryDirectory() as cache:
         expected = anew(root)
@@ -78,6 +80,7 @@ def test_what_is_kept_is_what_would_be_worked_out_anew(shelf: Shelf) -> None:
 
 
 @given(shelves(), shelves(), st.sampled_from([0, 1, 45, 300, -3]))
+@examples(30)
 def test_after_more_runs_and_on_another_day_it_is_too(shelf: Shelf, more: Shelf, days: int) -> None:
     day = DAY + datetime.timedelta(days=days)
     patched = pytest.MonkeyPatch.context()

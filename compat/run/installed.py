@@ -220,7 +220,8 @@ class Environment:
                 continue
             source.rename(target)
             self._hashes.pop(path, None)
-            emptied.update(above for above in source.parents if self.packages in above.parents)
+            if source.parent not in emptied:
+                emptied.update(above for above in source.parents if self.packages in above.parents)
         # An empty folder can be imported as a namespace.
         for folder in sorted(emptied, key=lambda folder: len(folder.parts), reverse=True):
             with contextlib.suppress(OSError):

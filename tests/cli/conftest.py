@@ -2,6 +2,7 @@
 to run `compat`.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -14,10 +15,12 @@ import pytest
 from support.fake_index import FakeIndex
 from support.local_index import MATRIX
 from support.ran import Ran, Run
+from support.zoo import shares
 
 from compat.cli import app
 from compat.cli.machine import now
 from compat.cli.options import workspace_of
+from compat.index import settings
 from compat.results.record import Record
 from compat.run.outcome import parse_outcome
 
@@ -83,6 +86,16 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "repository"
 
 
+def pip_of_the_environment() -> str:
+    """What pip says where no file configures it: tests/index asks pip itself, for each command that
+    would be most of its time.
+    """
+    given = {key: value for key, value in os.environ.items() if key.startswith("PIP_")}
+    assert given.pop("PIP_CONFIG_FILE") == "/dev/null"
+    names = {key.removeprefix("PIP_").lower().replace("_", "-"): key for key in given}
+    return "".join(f":env:.{name}={given[key]!r}\n" for name, key in names.items())
+
+
 @pytest.fixture
 def run(
     root: Path,
@@ -99,6 +112,8 @@ def run(
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("PIP_INDEX_URL", demo_index.url)
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(settings, "_pip_config_list", pip_of_the_environment)
+    shares(tmp_path / "cache")
 
     def command(*words: str) -> Ran:
         monkeypatch.setattr(sys, "argv", ["compat", *words])

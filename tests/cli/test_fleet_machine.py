@@ -1,5 +1,6 @@
 """The machine of `compat run --fleet`: what its locking builds, it builds isolated."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,8 @@ from compat.cli.machine import level_of
 from compat.cli.options import workspace_of
 from compat.cli.worker import FleetMachine, address_of
 
-pytest.importorskip("distributed", reason="the extra fleet is not installed")
 
-
+@pytest.mark.skipif(find_spec("distributed") is None, reason="the extra fleet is not installed")
 def test_what_a_fleet_builds_while_it_locks_is_isolated_as_far_as_can_be(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

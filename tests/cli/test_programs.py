@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from support.ran import Run
 
-mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
 HERE = Path(__file__).parents[2]
 RECORD = re.compile(r"record: (\S+) \((\d{4}-\d\d-\d\d)\)")
 VERSIONS = ("", "python==3.11", "python==3.8", "pip>=25", "pip<22", "pip-tools==7.5", "pip==99")
@@ -42,6 +41,8 @@ def site(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
 
 
 def answers(site: Path, asked: list[tuple[str, dict[str, str]]]) -> list[tuple[bool, str]]:
+    # Here, as its import takes two seconds in each worker.
+    mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
     server = mcp.StdioServerParameters(
         command=sys.executable, args=["-m", "compat", "site", "mcp", str(site)], cwd=HERE
     )

@@ -2,6 +2,8 @@
 slowly.
 """
 
+from collections.abc import Iterator
+
 import pytest
 from support.corpus import each
 from support.documents import MATRIX, POLICY, TODAY, places, toml, without
@@ -11,13 +13,16 @@ from compat.declare.load import load
 from compat.errors import DeclarationError
 
 GOOD_MATRIX, GOOD_POLICY = toml(MATRIX), toml(POLICY)
-MATRICES = [(name, document, None, "matrices/demo/matrix.toml") for name, document in corpus()]
-POLICIES = [
-    (name, GOOD_MATRIX, document, "matrices/demo/policy.toml") for name, document in policy_corpus()
-]
 
 
-@each("name, matrix, policy, source", MATRICES + POLICIES, ids=str)
+def all_malformed() -> Iterator[tuple[str, bytes, bytes | None, str]]:
+    for name, document in corpus():
+        yield name, document, None, "matrices/demo/matrix.toml"
+    for name, document in policy_corpus():
+        yield name, GOOD_MATRIX, document, "matrices/demo/policy.toml"
+
+
+@each("name, matrix, policy, source", all_malformed, ids=str)
 def test_a_malformed_declaration_is_refused_in_clear_lines(
     name: str, matrix: bytes, policy: bytes | None, source: str
 ) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,14 @@ import pytest
 from support.fake_index import FakeIndex
 from support.zoo import SERIES, Animal, Repository, pytest_and_its_needs, serve, wheel
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("distributed") is None, reason="the extra fleet is missing"),
+]
 
-pytest.importorskip("distributed", reason="the extra fleet is not installed")
-
-VERSIONS = ("1.0", "1.1", "1.2", "1.3")
+VERSIONS = ("1.0", "1.1", "1.2")
 CELLS = tuple(f"py{SERIES}-a{version}" for version in VERSIONS)
-# Of the four one fails, so that there is a cause to compare; each takes long enough to be killed.
+# Of the three one fails, so that there is a cause to compare; each takes long enough to be killed.
 FLOCK = Animal(
     name="flock",
     story="Four releases, each of which takes two seconds.",
@@ -80,7 +82,7 @@ client.close()
 
 
 class Flock(Repository):
-    """A repository of four cells, and processes that are killed when the test ends."""
+    """A repository of three cells, and processes that are killed when the test ends."""
 
     def __init__(self, root: Path, cache: Path, index: FakeIndex, tools: Any) -> None:
         super().__init__(root, cache, index, FLOCK, tools)

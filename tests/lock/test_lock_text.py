@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.pylock import Pylock, PylockValidationError
 from packaging.version import Version
+from support.examples import examples
 
 from compat.errors import DeclarationError
 from compat.lock.lock_text import (
@@ -75,11 +76,13 @@ def locks(draw: st.DrawFn) -> Lock:
 
 
 @given(locks())
+@examples(40)
 def test_decode_after_encode_is_identity(lock: Lock) -> None:
     assert decode_lock(encode_lock(lock), "x") == lock
 
 
 @given(locks())
+@examples(40)
 def test_the_inputs_alone_are_those_of_the_whole_lock(lock: Lock) -> None:
     assert decode_inputs(encode_lock(lock), "x") == lock.inputs
 
@@ -91,6 +94,7 @@ def test_what_is_no_lock_has_no_inputs(text: str) -> None:
 
 
 @given(locks())
+@examples(40)
 def test_a_lock_has_not_drifted_from_itself(lock: Lock) -> None:
     found = drift(lock, lock)
     assert found.moved == ()
@@ -98,6 +102,7 @@ def test_a_lock_has_not_drifted_from_itself(lock: Lock) -> None:
 
 
 @given(locks(), locks())
+@examples(40)
 def test_drift_names_exactly_the_packages_whose_pins_differ(before: Lock, after: Lock) -> None:
     differing = {pin.name for pin in {*before.pins} ^ {*after.pins}}
     assert {moved.package for moved in drift(before, after).moved} == differing
@@ -155,6 +160,7 @@ def test_a_damaged_lock_is_told_with_its_file_and_the_remedy(damaged: str, told:
 
 
 @given(locks(), st.data())
+@examples(40)
 def test_some_versions_are_read_as_all_are(lock: Lock, data: st.DataObject) -> None:
     names = data.draw(st.sets(NAMES | st.sampled_from([pin.name for pin in lock.pins])))
     text = encode_lock(lock)

@@ -52,6 +52,8 @@ def lair(
 WHERE_IT_CAN_WRITE_TOO = pytest.mark.parametrize(
     "lair", at(*LEVELS, "L2-open", "L1-open"), indirect=True
 )
+# What the level of isolation cannot change: the test itself tampers, or the report alone speaks.
+AT_THE_HIGHEST = pytest.mark.parametrize("lair", ["L3"], indirect=True)
 
 
 def wrong_hash(after: str) -> Callable[[str, bytes], bytes]:
@@ -155,6 +157,7 @@ class TestOneCellAndTheNext:
         later = lair.run({}, {"test_a.py": RED})
         assert outcome(later).startswith("test-fail:assertion(test_a.py::test_red")
 
+    @AT_THE_HIGHEST
     @pytest.mark.parametrize("is_record_edited", [False, True])
     def test_a_wheel_that_was_changed_in_the_cache_is_found_out_and_fetched_again(
         self, lair: Lair, is_record_edited: bool
@@ -173,6 +176,7 @@ class TestOneCellAndTheNext:
         assert outcome(later).startswith("test-fail:assertion(test_a.py::test_red")
         assert later.misrecorded == ()
 
+    @AT_THE_HIGHEST
     def test_a_wheel_that_only_was_written_again_is_as_it_was(self, lair: Lair) -> None:
         """The canary's is, each day: a worker would stop."""
         assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
@@ -180,6 +184,7 @@ class TestOneCellAndTheNext:
             wheel.touch()
         assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
 
+    @AT_THE_HIGHEST
     def test_a_wheel_of_the_cache_that_nobody_saw_come_is_fetched_again(self, lair: Lair) -> None:
         assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
         (source,) = [*(lair.folder / "sandbox" / "uv").glob("archive-v0/*/_pytest/python.py")]
@@ -190,6 +195,7 @@ class TestOneCellAndTheNext:
         later = lair.run({}, {"test_a.py": RED})
         assert outcome(later).startswith("test-fail:assertion(test_a.py::test_red")
 
+    @AT_THE_HIGHEST
     def test_a_file_that_was_put_into_the_cache_is_found_out(self, lair: Lair) -> None:
         assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
         (source,) = [*(lair.folder / "sandbox" / "uv").glob("archive-v0/*/_pytest/python.py")]
@@ -198,7 +204,12 @@ class TestOneCellAndTheNext:
         assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
 
     @pytest.mark.parametrize(
-        "place", ["data/pyvenv.cfg", "data/bin/pyvenv.cfg", "scripts/python._pth"]
+        ("lair", "place"),
+        [
+            *((level, "data/pyvenv.cfg") for level in LEVELS),
+            *(("L3", place) for place in ("data/bin/pyvenv.cfg", "scripts/python._pth")),
+        ],
+        indirect=["lair"],
     )
     def test_no_code_of_a_wheel_runs_in_an_install(self, lair: Lair, place: str) -> None:
         mark = lair.folder / "sandbox" / "uv" / "mark"
@@ -226,6 +237,7 @@ class TestOneCellAndTheNext:
         remarks = record_of([judged(evidence)], "uv").remarks
         assert f"left out, as it belongs to the interpreter: {told}" in remarks
 
+    @AT_THE_HIGHEST
     def test_an_install_from_files_of_its_own_does_not_write_to_the_shared_cache(
         self, lair: Lair, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -255,6 +267,7 @@ class TestOneCellAndTheNext:
         # Elsewhere the import and the suite can write there themselves.
         assert not lair.is_sealed or not mark.exists()
 
+    @AT_THE_HIGHEST
     def test_what_a_wheel_has_beside_its_record_is_told_and_does_not_stop_it(
         self, lair: Lair
     ) -> None:
@@ -350,20 +363,24 @@ EXITS = "import atexit, os\nALIVE = True\natexit.register(lambda: os._exit({code
 class TestItsOwnGreen:
     """What a cell's own code says of it has to agree with all that can be seen from outside."""
 
+    @AT_THE_HIGHEST
     def test_events_after_the_end_are_no_report(self, lair: Lair) -> None:
         evidence = lair.run({"animal.py": APPENDS}, {"test_a.py": RED})
         assert outcome(evidence) == "test-fail:report-mismatch(more came after the end)"
 
+    @AT_THE_HIGHEST
     def test_two_reports_in_one_are_none(self, lair: Lair) -> None:
         evidence = lair.run({"animal.py": FORGES_TWICE}, {"test_a.py": RED})
         assert outcome(evidence).startswith("test-fail:")
         assert evidence.report_fault
 
+    @AT_THE_HIGHEST
     def test_a_whole_report_with_another_exit_code_is_none(self, lair: Lair) -> None:
         evidence = lair.run({"animal.py": FORGES_ALL}, {"test_a.py": GREEN})
         expected = "test-fail:report-mismatch(pytest says exit code 0 but exits with 1)"
         assert outcome(evidence) == expected
 
+    @AT_THE_HIGHEST
     def test_options_from_a_start_up_file_choose_no_tests(self, lair: Lair) -> None:
         evidence = lair.run({"zz.pth": ADDS_OPTIONS}, {"test_a.py": RED + GREEN})
         assert outcome(evidence).startswith("test-fail:assertion(test_a.py::test_red")
@@ -377,12 +394,14 @@ class TestItsOwnGreen:
         if not lair.is_sealed:
             assert "environment-mismatch(wrote to suite/test_a.py)" in outcome(evidence)
 
+    @AT_THE_HIGHEST
     def test_a_test_that_is_left_out_is_missed(self, lair: Lair) -> None:
         evidence = lair.run({"animal.py": DROPS_A_TEST}, {"test_a.py": RED + GREEN})
         assert (
             outcome(evidence) == "test-fail:report-mismatch(test_a.py::test_red was not collected)"
         )
 
+    @AT_THE_HIGHEST
     @pytest.mark.parametrize("code", [0, 3])
     def test_a_probe_says_what_its_exit_code_says(self, lair: Lair, code: int) -> None:
         evidence = lair.run({"animal.py": EXITS.format(code=code)}, {})

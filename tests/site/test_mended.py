@@ -13,6 +13,7 @@ from support.known import DAY, Shelf, lock_of, ran, shelves
 from support.printed import SITE, every_state
 
 from compat.site.api import documents
+from compat.site.exports import pictures
 from compat.site.pages.render import Printer
 from compat.site.publication import edition_files
 from compat.site.writer import Written, write_edition
@@ -40,7 +41,7 @@ def repaired() -> Shelf:
 @given(before=shelves(), after=shelves(), days=st.sampled_from([0, 1, 100]))
 @example(before=every_state(), after=repaired(), days=0)
 @example(before=repaired(), after=every_state(), days=0)
-@examples(10)
+@examples(6)
 def test_a_mended_site_is_the_one_that_is_made_at_once(
     before: Shelf, after: Shelf, days: int
 ) -> None:
@@ -50,6 +51,8 @@ def test_a_mended_site_is_the_one_that_is_made_at_once(
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(documents, "ROWS", 2)
+        # To draw the cards would take most of the time.
+        patch.setattr(pictures, "bitmap", lambda report: report.name.encode())
         mended, fresh = Path(one), Path(other)
         publish(before, mended, DAY - datetime.timedelta(days=days))
         found, whole = publish(after, mended), publish(after, fresh)

@@ -7,15 +7,17 @@ from typing import Any
 
 
 def each(
-    names: str, cases: Iterable[Any], ids: Callable[[Any], str] | None = None
+    names: str,
+    cases: Iterable[Any] | Callable[[], Iterable[Any]],
+    ids: Callable[[Any], str] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Call a test with every case, as `pytest.mark.parametrize` does, within one item.
 
     The other parameters are fixtures, made once for all cases. A case that fails does not end the
-    test; its number, or what `ids` says of it, and its values are reported.
+    test; its number, or what `ids` says of it, and its values are reported. Cases that take time
+    to make are given as a function, which only a worker that runs the test calls.
     """
     parameters = [name.strip() for name in names.split(",")]
-    listed = [case if len(parameters) > 1 else (case,) for case in cases]
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(test)
@@ -24,6 +26,8 @@ def each(
 
         @functools.wraps(test)
         def over_all(*arguments: Any, subtests: Any, **fixtures: Any) -> None:
+            made = cases() if callable(cases) else cases
+            listed = [case if len(parameters) > 1 else (case,) for case in made]
             assert listed, "the corpus is empty"
             for number, case in enumerate(listed):
                 with subtests.test(ids(case[0]) if ids else str(number), case=repr(case)[:200]):

@@ -70,3 +70,10 @@ REAL = (
     "pip-tools/proposals/raise-python-3.9-to-3.11/",
     "pip-tools/grid/",
 )
+# Kinds of which the site with every state has no page, and pages whose size is that of real data.
+ONLY_REAL = (
+    *("tff/", "tff/advise/tf2.9/", "search/?q=fedprox", "tff/grid/all/", "tff/causes/"),
+    *("tff/charts/", "tff/advise/macos-arm64/", "tff/cap/learning.fed-avg/"),
+    *("tff/cell/py3.11-tf2.14-tff0.87.0+relaxed/", "tff/release/0.48.0/"),
+    "pip-tools/proposals/raise-python-3.9-to-3.11/",
+)

@@ -3,6 +3,7 @@ where all of it is.
 """
 
 import base64
+import functools
 import hashlib
 import io
 import os
@@ -26,6 +27,10 @@ from support.fake_index import FakeIndex, File, body, in_json
 
 ANIMALS = Path(__file__).parent.parent / "zoo" / "animals"
 SERIES = f"{sys.version_info.major}.{sys.version_info.minor}"
+# What pytest uses of it; the other 300 modules each cell would unpack, hash and compile.
+PYGMENTS = {"__init__", "_mapping", "python", "diff", "terminal", "default"}
+level = functools.cache(lambda: levels(os.environ)[0])
+SHARED: list[Path] = []  # the folder that tests/conftest.py makes for all workers
 MATRIX = """\
 name = "zoo"
 title = "The zoo"
@@ -94,16 +99,16 @@ def wheel(
     }
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        record = []
+        record = f"{info}/RECORD"
+        whole[record] = ""
         for path, text in whole.items():
-            archive.writestr(path, text)
-            digest = (
-                base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest())
-                .rstrip(b"=")
-                .decode()
-            )
-            record.append(f"{path},sha256={digest},{len(text.encode())}\n")
-        archive.writestr(f"{info}/RECORD", "".join(record))
+            # Not of now, so that each worker makes the same wheel.
+            member = zipfile.ZipInfo(path)
+            member.external_attr = 0o600 << 16
+            archive.writestr(member, text)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest())
+            row = f"{path},sha256={digest.rstrip(b'=').decode()},{len(text.encode())}\n"
+            whole[record] += "" if path == record else row
     return packed.getvalue()
 
 
@@ -115,6 +120,7 @@ def repacked(name: str, with_entry_points: bool = False) -> tuple[str, str, byte
         for path in found.files or ()
         if path.suffix in (".py", ".pyi", ".txt")
         and ".." not in path.parts
+        and (not path.match("pygments/*/*") or path.stem in PYGMENTS)
         and (
             "dist-info" not in path.parts[0]
             or (with_entry_points and path.name == "entry_points.txt")
@@ -203,6 +209,16 @@ def serve(
     index.page(name.replace("_", "-"), in_json(files))
 
 
+def shares(cache: Path) -> None:
+    """Give a new cache what any cell before left: bytecode, that a canary lived, interpreters."""
+    own = [cache / "interpreters", *(cache / level() / name for name in ("bytecode", "canaries"))]
+    for folder in own if SHARED else []:
+        (SHARED[0] / folder.name).mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if not folder.exists():
+            folder.symlink_to(SHARED[0] / folder.name)
+
+
 class Repository:
     """A repository with one animal, and a process for each command."""
 
@@ -217,6 +233,7 @@ class Repository:
         self.root = root
         self.cache = cache
         self.cell = open_gates(index, animal, root, tools)
+        shares(cache)
         kept = {
             key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "UV_"))
         }
@@ -230,8 +247,16 @@ class Repository:
         }
 
     def start(self, *words: str) -> "subprocess.Popen[str]":
-        """Start `compat` with these words."""
-        command = [sys.executable, "-c", "from compat.cli.app import main; main()", *words]
+        """Start `compat` with these words.
+
+        It does not ask pip, which tests/index does: for each command that would take as long again.
+        """
+        says = f":env:.index-url={self.environ['PIP_INDEX_URL']!r}\n"
+        program = (
+            f"from compat.index import settings; settings._pip_config_list = lambda: {says!r}\n"
+            "from compat.cli.app import main; main()"
+        )
+        command = [sys.executable, "-c", program, *words]
         pipe = subprocess.PIPE
         return subprocess.Popen(
             command, cwd=self.root, env=self.environ, text=True, stdout=pipe, stderr=pipe
@@ -251,7 +276,7 @@ class Repository:
     @property
     def sandbox(self) -> Path:
         """Where cells are, at the highest level that this machine allows."""
-        return self.cache / levels(os.environ)[0] / "sandbox"
+        return self.cache / level() / "sandbox"
 
     def alive(self) -> list[int]:
         """Return the processes whose folder or arguments lie in a cell of this cache."""

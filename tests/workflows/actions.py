@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from support.zoo import shares
 
 HERE = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((HERE / ".github" / "workflows").glob("*.yml"))
@@ -230,6 +231,7 @@ class Runner:
     def job(self) -> Job:
         """Run every step whose condition holds."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        shares(self.folder.parent / f"{self.folder.name}-cache")
         said = self._all(self.spec["steps"])
         outputs = {key: self.text(value) for key, value in self.spec.get("outputs", {}).items()}
         return Job("failure" if self.failed else "success", outputs, said)

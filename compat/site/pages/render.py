@@ -4,14 +4,16 @@ import datetime
 import hashlib
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from importlib import metadata, resources
 from itertools import chain
 from pathlib import Path
+from types import CodeType
 from typing import Any
 from urllib.parse import urlsplit
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.bccache import Bucket
 from jinja2.runtime import Context
 from markdown_it import MarkdownIt
 from markupsafe import Markup
@@ -56,8 +58,6 @@ _BIDI = {
     for code in (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x061C)
 }
 
-# The file of the documentation that lists the others; forges show a file of this name beside a
-# folder.
 _PREFORMATTED = re.compile(r"(<pre\b.*?</pre>|<textarea\b.*?</textarea>)", re.DOTALL)
 _BETWEEN_TAGS = re.compile(r">[^<>]*&#3[49];[^<>]*<")
 _INDENTATION = re.compile(r"\n\s+")
@@ -65,9 +65,19 @@ _HEADING = re.compile(r"<(h[23])>(.*?)</h[23]>", re.DOTALL)
 _BETWEEN_FILES = re.compile(r'href="(?P<name>[A-Za-z][A-Za-z-]*\.md)"')
 
 
-class Printer:
-    """Prints the pages of an edition with the templates of a folder."""
+class _Kept(BytecodeCache):
+    """Templates are compiled once in a process, which may print many editions."""
 
+    codes: dict[str, CodeType | None] = {}  # noqa: RUF012
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self.codes.get(bucket.key + bucket.checksum)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self.codes[bucket.key + bucket.checksum] = bucket.code
+
+
+class Printer:
     def __init__(self, edition: Edition, folder: Path) -> None:
         self.edition = edition
         self.folder = folder
@@ -75,6 +85,7 @@ class Printer:
         self.own: list[str] = []
         self._environment = Environment(
             loader=FileSystemLoader(folder / "templates"),
+            bytecode_cache=_Kept(),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
@@ -160,9 +171,7 @@ def _bare(text: re.Match[str]) -> str:
 
 
 def printable(value: Any) -> Any:
-    """Return what a template prints, without the characters that a page cannot hold or that lie
-    about their order.
-    """
+    """Leave out what a page cannot hold and what lies about the order of characters."""
     if isinstance(value, Markup):
         return value
     # What is no text becomes one here, so that an outcome is cleaned, too.
@@ -171,6 +180,7 @@ def printable(value: Any) -> Any:
     return text if is_plain else text.translate(_UNPRINTABLE | _BIDI)
 
 
+@lru_cache(maxsize=64)
 def html_of_markdown(text: str) -> Markup:
     rendered = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
     first, *rest = rendered.replace("</table>", "</table></section>").split("<table>")
@@ -205,25 +215,17 @@ def _about_view(text: str, contents: str, path: str) -> dict[str, Markup]:
 
 
 def heading_id(heading: str) -> str:
-    """Return the anchor that a forge gives the same heading, from its Markdown or its HTML."""
     plain = re.sub(r"<[^>]*>|&\w+;|[^a-z0-9_ -]", "", heading.lower())
     return plain.strip().replace(" ", "-")
 
 
 def assets() -> Path:
-    """Return the folder with `templates/`, `static/` and `pages/`, which is a part of the
-    package `compat`.
-
-    In the repository it is a link to `site/`, and `pages/` in it one to `docs/`; a wheel holds the
-    files themselves.
-    """
+    # In the repository a link to `site/`, and `pages/` in it one to `docs/`; a wheel has the files.
     return Path(str(resources.files("compat.site"))) / "assets"
 
 
 def generation() -> str:
-    """Return a digest of the code and the templates that are installed: a change makes every file
-    anew.
-    """
+    """Return a digest of the installed code and templates: a change makes every file anew."""
     package = Path(str(resources.files("compat")))
     total = hashlib.sha256()
     sources = {path.relative_to(package): path for path in package.rglob("*.py")}
@@ -261,9 +263,6 @@ def _number(value: float) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a clause as a sentence of a page: with a capital unless it begins with a name, its
-    dates in words, and one full stop.
-    """
     text = wording.plain_dates(text)
     first = text.partition(" ")[0]
     begun = text[:1].upper() + text[1:] if first.isalpha() else text
