@@ -249,15 +249,17 @@ def _disproofs(
 
 def _reached(entry: Answer) -> list[tuple[datetime.date, int]]:
     return [
-        (counted.run.started.date(), max(map(_stage, counted.outcomes)))
+        # The number of the stage in which a run failed, one more than the last where it passed.
+        (
+            counted.run.started.date(),
+            max(
+                STAGES.index(o.stage) if isinstance(o, Failed) else len(STAGES)
+                for o in counted.outcomes
+            ),
+        )
         for counted in entry.counted
         if counted.run.lock_digest
     ]
-
-
-def _stage(outcome: Outcome) -> int:
-    """The number of the stage in which a run failed, one more than the last where it passed."""
-    return STAGES.index(outcome.stage) if isinstance(outcome, Failed) else len(STAGES)
 
 
 # A tested cell's evidence for others: its kind, and the cause or the failing capabilities; empty
@@ -277,13 +279,12 @@ def with_expectations(known: Snapshot) -> Snapshot:
 
     def tested(cell_id: str) -> Signature | None:
         entry = by_id.get(cell_id)
-        return tested_signature(entry) if entry is not None and entry.is_known else None
+        if entry is None or not entry.is_known:
+            return None
+        blocked = entry.planned and entry.counted and entry.blocked_by
+        return ("unknown", entry.blocked_by) if blocked else tested_signature(entry)
 
-    def is_even(cell_id: str) -> bool:
-        entry = by_id.get(cell_id)
-        return entry is not None and is_silent(entry)
-
-    lines = Lines(known, tested, is_even)
+    lines = Lines(known, tested, lambda cell: cell in by_id and is_silent(by_id[cell]))
 
     def awaited(entry: Answer) -> Answer:
         if not is_open(entry):
@@ -292,7 +293,8 @@ def with_expectations(known: Snapshot) -> Snapshot:
             _expected(entry, by_id[low], by_id[high], axis)
             for low, high, axis in lines.around(entry.cell)
         ]
-        return expected[0] if len({each.expected for each in expected}) == 1 else entry
+        agreed = {(each.expected, each.blocked_by) for each in expected}
+        return expected[0] if len(agreed) == 1 else entry
 
     return known.mapped(awaited)
 
@@ -436,12 +438,16 @@ def _expected(entry: Answer, low: Answer, high: Answer, axis: str) -> Answer:
     elif kind == "partial":
         same = _in_part(signature_of(low), signature_of(high))
     reason = f"inferred: of the versions of {axis} around it, {ends} {same}; nothing between speaks"
+    reason += " against it"
+    if blocker := low.blocked_by:  # no answer about the cell's versions
+        reasons = (f"blocked by {blocker}: {reason}",)
+        return msgspec.structs.replace(entry, blocked_by=blocker, reasons=reasons)
     return msgspec.structs.replace(
         entry,
         evidence="inferred",
         expected=kind,
         stale=low.stale or high.stale,
-        reasons=(f"{reason} against it",),
+        reasons=(reason,),
     )
 
 
