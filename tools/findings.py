@@ -1,9 +1,9 @@
-"""Write the generated blocks of docs/findings.md from the answers of the matrices.
+"""Write the generated blocks of docs/findings.md and docs/errors.md from the answers.
 
     python tools/findings.py            write them
     python tools/findings.py --check    exit 1 if one is out of date
 
-Every number of the page stands in such a block, between `<!-- NAME -->` and `<!-- end -->`.
+Each number about a matrix is in such a block, between `<!-- NAME -->` and `<!-- end -->`.
 """
 
 import datetime
@@ -28,7 +28,7 @@ from compat.run.outcome import brief
 from compat.workspace import Workspace
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "findings.md"
+PAGES = (ROOT / "docs" / "findings.md", ROOT / "docs" / "errors.md")
 AUDIT = ROOT / "tests" / "benchmarks" / "audit.jsonl"
 # Verdicts are dated, and so is the page.
 DAY = datetime.date(2026, 11, 27)
@@ -204,8 +204,32 @@ def victims(here: Workspace) -> str:
     return table(("capability", "works", "fails", "is not there", "outcome"), rows)
 
 
+def unanswered(here: Workspace) -> str:
+    """The combinations without an answer, by what blocks them."""
+    known = here.snapshot
+    axes = [axis.name for axis in known.matrix.axes if axis.name != known.matrix.subject]
+    groups: dict[str, list[Answer]] = defaultdict(list)
+    for entry in best_of(known).values():
+        if verdict(entry) == "unknown":
+            asked = known.plain.get(entry.id)
+            has_lock = entry.lock_digest is not None or (asked is not None and not asked.refusal)
+            why = "waits for a run" if has_lock else "waits for a resolver"
+            if entry.runs or (asked is not None and asked.refusal is not None):
+                why = "no result: see the cell"
+            groups[f"blocked by {entry.blocked_by}" if entry.blocked_by else why].append(entry)
+    rows = [
+        (
+            why,
+            f"{len(of):,}",
+            *(runs_of((e.cell.on(a).version for e in of), order_of(known, a)) for a in axes),
+        )
+        for why, of in sorted(groups.items(), key=lambda group: -len(group[1]))
+    ]
+    return table(("reason", "combinations", *axes), rows)
+
+
 def culprits(here: Workspace) -> str:
-    """Of each failure of runs the versions that tell the cells with it from those without it."""
+    """For each failure the versions that separate the failing cells from the passing ones."""
     known = here.snapshot
     axes = [axis.name for axis in known.matrix.axes]
     tested = [entry for entry in known.entries if entry.is_tested]
@@ -219,7 +243,7 @@ def culprits(here: Workspace) -> str:
             names[outcome].add(capability)
         for outcome in set(failed.values()):
             failing[outcome].append(entry)
-    # What fails for one cause in the same cells is one failure.
+    # Capabilities that fail with one cause in the same cells are one failure.
     alike: dict[tuple[str, frozenset[str]], set[str]] = defaultdict(set)
     for outcome, cells in failing.items():
         cause, thing = outcome.rstrip(")").partition("(")[::2]
@@ -229,7 +253,7 @@ def culprits(here: Workspace) -> str:
     rows = []
     for (failure, ids), of in sorted(alike.items(), key=lambda one: (-len(one[0][1]), one[0][0])):
         cells = [entry for entry in tested if entry.cell.id in ids]
-        # Cells without these capabilities say nothing of their failure.
+        # Cells that did not reach these capabilities are no evidence.
         passing = [
             entry
             for entry in tested
@@ -238,18 +262,18 @@ def culprits(here: Workspace) -> str:
         ]
         pairs = (pair for n in (1, 2) for pair in combinations(axes, n))
         told = (with_which(known, cells, passing, pair) for pair in pairs)
-        what = next(filter(None, told), "no one or two versions tell them apart")
+        what = next(filter(None, told), "no one or two axes separate them")
         shown = sorted(of)
         more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
         rows.append((f"`{failure}`", ", ".join(shown[:3]) + more, len(ids), what, len(passing)))
-    head = ("failure", "capabilities", "runs with it", "all and only with", "runs without it")
+    head = ("failure", "capabilities", "cells that fail", "only with", "cells that pass")
     return table(head, rows)
 
 
 def with_which(
     known: Snapshot, cells: list[Answer], others: list[Answer], axes: tuple[str, ...]
 ) -> str:
-    """Say which versions on the axes all of the cells have and none of the others; else nothing."""
+    """Return the versions on the axes if no other cell has the same ones; else nothing."""
 
     def places(entries: list[Answer]) -> set[tuple[Version, ...]]:
         return {tuple(entry.cell.on(axis).version for axis in axes) for entry in entries}
@@ -306,7 +330,7 @@ def effort(of: Callable[[str], Workspace]) -> str:
 
 
 def audited(_: Callable[[str], Workspace]) -> str:
-    """What plain uv and pytest say of a sample, beside what was said of it."""
+    """A sample of the cells, run again with uv and pytest alone."""
     lines = AUDIT.read_text(encoding="utf-8").splitlines()
     rows = []
     every = [json.loads(line) for line in lines]
@@ -317,7 +341,7 @@ def audited(_: Callable[[str], Workspace]) -> str:
         same = sum(one["said"] == one["found"] for one in ours)
         rows.append((name, evidence, len(ours), same, len(greens), len(false)))
     total = [sum(row[n] for row in rows) for n in range(2, 6)]
-    head = ("matrix", "evidence", "asked again", "same", "said to work", "of these do not")
+    head = ("matrix", "evidence", "cells", "same verdict", "green before", "of these not green")
     return table(head, [*rows, ("all", "", *total)])
 
 
@@ -328,6 +352,7 @@ BLOCKS: dict[str, Callable[[Workspace], str]] = {
     "moves": moves,
     "victims": victims,
     "culprits": culprits,
+    "unanswered": unanswered,
 }
 # About all matrices.
 WHOLE: dict[str, Callable[[Callable[[str], Workspace]], str]] = {
@@ -351,13 +376,14 @@ def page(text: str, cache: Callable[[], Path]) -> str:
 
 
 def main(arguments: list[str]) -> Iterator[str]:
-    text = PAGE.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as cache:
-        made = page(text, lambda: Path(cache))
-    if made != text and "--check" in arguments:
-        yield f"{PAGE.relative_to(ROOT)} is out of date: run python tools/findings.py"
-    elif made != text:
-        PAGE.write_text(made, encoding="utf-8")
+        for path in PAGES:
+            text = path.read_text(encoding="utf-8")
+            made = page(text, lambda: Path(cache))
+            if made != text and "--check" in arguments:
+                yield f"{path.relative_to(ROOT)} is out of date: run python tools/findings.py"
+            elif made != text:
+                path.write_text(made, encoding="utf-8")
 
 
 if __name__ == "__main__":

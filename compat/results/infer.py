@@ -203,10 +203,7 @@ def fallen(known: Snapshot, clauses: KeptClauses) -> tuple[str, ...]:
 def _known(
     entry: Answer, answer: PlainAnswer | None, standing: Consequences | None
 ) -> KnownRefusal | None:
-    """What is known of a cell: the resolver's answer, else an inference.
-
-    A failure that concerns only our builds, such as a missing one, does not count.
-    """
+    """The resolver's answer, unless only a build is missing; else an inference."""
     asked = None if answer is None else answer.refusal
     if answer is not None and asked is not None and not is_spurious(asked):
         return KnownRefusal(
@@ -405,11 +402,8 @@ def agreement(low: Signature, high: Signature) -> Signature:
 
 
 def _cause(outcome: Outcome) -> str:
-    """The cause that broken neighbours must share.
-
-    Only the package of a place counts: lines move between releases, and so does the first of many
-    files that a Python cannot run.
-    """
+    # Only the package of a place counts: lines move between releases, and so does the first of many
+    # files that a Python cannot run.
     if isinstance(outcome, Failed) and outcome.cause in PLACED:
         package = outcome.subject.partition("/")[0]
         return str(Failed(stage=outcome.stage, cause=outcome.cause, subject=package))
@@ -421,10 +415,8 @@ def is_open(entry: Answer) -> bool:
 
 
 def is_silent(entry: Answer) -> bool:
-    """Return whether a planned cell says nothing about its line.
-
-    It did not run, its outcome does not count for its versions (another blocking package, one time
-    limit), or the resolver only misses a build.
+    """Whether a planned cell is no evidence for its line: it did not run, its outcome does not
+    count for its versions, or the resolver only misses a build.
     """
     return entry.planned and entry.evidence == "none" and entry.obstacle is None
 

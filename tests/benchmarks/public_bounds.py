@@ -1,13 +1,14 @@
-"""How many bounds that people found by hand does compat find again by itself?
+"""How many hand-written bounds does compat find again?
 
-Usage: public_bounds.py BOUNDS [--sample N] [--seed N] [--jobs N]; BOUNDS is a JSON list of rows such as
-{"subject": "x", "subject_when": {"version_lt": "2"}, "dependency": "y", "bound": "<3"}.
+Usage: public_bounds.py BOUNDS [--sample N] [--seed N] [--jobs N] [--minutes N] [--log FILE]; BOUNDS
+is a JSON list of rows such as {"subject": "x", "subject_when": {"version_lt": "2"},
+"dependency": "y", "bound": "<3"}.
 
-A row becomes a matrix of one Python and one release of the subject, which is the newest that the row
-is about, with two or three releases of the dependency: the last that the bound admits, the first
-that it does not, and the newest of the row's day. All is locked as of that day. The suite imports
-the subject's modules. A bound is found where its own side imports, and the other side does not
-or is refused by published metadata. Printed is Markdown.
+Each row becomes a matrix: one Python, the newest release of the subject that the row names, and two
+or three releases of the dependency: the last that the bound admits, the first that it excludes, and
+the newest on the row's day. All are locked as of that day. The suite imports the subject's modules.
+A bound is found if the release inside works, and one outside fails or is excluded by published
+metadata. Prints Markdown.
 """
 
 import argparse
@@ -70,6 +71,7 @@ title = "A row"
 subject = "subject"
 platform = "x86_64-manylinux_2_35"
 margin_days = {margin}
+constraints = {constraints}
 
 [suite]
 path = "suite"
@@ -111,7 +113,9 @@ TOP = sorted(
     {{
         path.parts[0].partition(".")[0]
         for path in OWN.files or ()
-        if path.suffix in (".py", ".so") and ".." not in path.parts and not path.parts[0].endswith("-info")
+        if path.suffix in (".py", ".so")
+        and ".." not in path.parts
+        and not path.parts[0].endswith("-info")
     }}
 )
 TOP = [name for name in TOP if name.isidentifier() and not any(word in name for word in SKIPPED)]
@@ -128,7 +132,8 @@ def test_modules():
     failed = []
     for top in TOP:
         module = importlib.import_module(top)
-        for found in pkgutil.walk_packages(getattr(module, "__path__", ()), top + ".", lambda name: None):
+        paths = getattr(module, "__path__", ())
+        for found in pkgutil.walk_packages(paths, top + ".", lambda name: None):
             if any(word in part for part in found.name.split(".") for word in SKIPPED):
                 continue
             try:
@@ -156,6 +161,8 @@ class Row(NamedTuple):
     day: datetime.datetime
     newest: datetime.datetime
     module: str
+    # The bounds that other rows give the same release.
+    constraints: tuple[str, ...]
 
 
 def matches(release: Release, when: Mapping[str, Any], day: datetime.datetime) -> bool:
@@ -192,7 +199,7 @@ def fits(release: Release, python: str) -> bool:
     )
 
 
-def read(row: Mapping[str, Any], packages: PyPISource) -> Row | str:
+def read(row: Mapping[str, Any], rows: list[dict[str, Any]], packages: PyPISource) -> Row | str:
     """Return the row's cells, or why it has none here."""
     try:
         subject, dependency = (packages.package(row[key]) for key in ("subject", "dependency"))
@@ -241,6 +248,14 @@ def read(row: Mapping[str, Any], packages: PyPISource) -> Row | str:
     return Row(
         *(subject.name, release.version, dependency.name, inside.version, outside),
         *(str(found.version), day, newest, module_of(release, packages)),
+        tuple(
+            sorted(
+                f"{other['dependency']}{other['bound']}"
+                for other in rows
+                if other["subject"] == row["subject"] and other["dependency"] != row["dependency"]
+                if matches(release, other["subject_when"], day)
+            )
+        ),
     )
 
 
@@ -282,6 +297,7 @@ def answered(row: Row, scratch: Path, jobs: int, env: Mapping[str, str]) -> tupl
             subject=row.subject,
             release=row.release,
             module=row.module,
+            constraints=json.dumps(row.constraints),
             low=chosen[0],
             high=chosen[-1],
         )
@@ -343,7 +359,7 @@ def main() -> None:
             if earlier := next((line for line in known if row.items() <= line.items()), None):
                 came[earlier["came"]] += 1
                 continue
-            cells = read(row, packages)
+            cells = read(row, rows, packages)
             if isinstance(cells, str):
                 left[cells] += 1
                 continue
@@ -362,7 +378,7 @@ def main() -> None:
                     print(json.dumps(line), file=log)
     found = came["metadata"] + came["run"]
     print(f"\n{found} of {came.total()} bounds found again ({found / came.total():.0%}).\n")
-    print("| a row comes to | rows |\n|---|---|")
+    print("| result | rows |\n|---|---|")
     for what, times in came.most_common():
         print(f"| {what} | {times} |")
     for why, times in left.most_common():
