@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -171,7 +172,7 @@ def matches(release: Release, when: Mapping[str, Any], day: datetime.datetime) -
     conditions = {"version_lt": "<", "version_le": "<=", "version_gt": ">", "version_ge": ">="}
     asked = ",".join(f"{sign}{when[key]}" for key, sign in conditions.items() if key in when)
     named = [*when.get("version_in", ()), *([exact] if exact else ())]
-    one = not named or any(SpecifierSet(f"=={name}").contains(version) for name in named)
+    one = not named or any(fnmatch(str(version), name) for name in named)
     return bool(
         one
         and SpecifierSet(asked).contains(version)
