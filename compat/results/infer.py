@@ -276,22 +276,25 @@ def with_expectations(known: Snapshot) -> Snapshot:
 
     def tested(cell_id: str) -> Signature | None:
         entry = by_id.get(cell_id)
-        if entry is None or not entry.is_known:
-            return None
-        blocked = entry.planned and entry.counted and entry.blocked_by
-        return ("unknown", entry.blocked_by) if blocked else tested_signature(entry)
+        return tested_signature(entry) if entry is not None and entry.is_known else None
 
-    lines = Lines(known, tested, lambda cell: cell in by_id and is_silent(by_id[cell]))
+    def blocked(cell_id: str) -> Signature | None:
+        entry = by_id.get(cell_id)
+        if entry is not None and entry.planned and entry.counted and entry.blocked_by:
+            return "unknown", entry.blocked_by
+        return tested(cell_id)
+
+    def is_even(cell_id: str) -> bool:
+        return cell_id in by_id and is_silent(by_id[cell_id])
+
+    lines, of_blocked = (Lines(known, each, is_even) for each in (tested, blocked))
 
     def awaited(entry: Answer) -> Answer:
         if not is_open(entry):
             return entry
-        expected = [
-            _expected(entry, by_id[low], by_id[high], axis)
-            for low, high, axis in lines.around(entry.cell)
-        ]
-        # An answer of one line is more than a package that blocks another.
-        expected = [each for each in expected if each.expected] or expected
+        # Only where no answer follows: a blocked cell does not divide a line.
+        ends = list(lines.around(entry.cell)) or list(of_blocked.around(entry.cell))
+        expected = [_expected(entry, by_id[low], by_id[high], axis) for low, high, axis in ends]
         agreed = {(each.expected, each.blocked_by) for each in expected}
         return expected[0] if len(agreed) == 1 else entry
 
@@ -404,8 +407,7 @@ def agreement(low: Signature, high: Signature) -> Signature:
 
 
 def _cause(outcome: Outcome) -> str:
-    # Only the package of a place counts: lines move between releases, and so does the first of many
-    # files that a Python cannot run.
+    # Lines move between releases, and so does the first of many files that a Python cannot run.
     if isinstance(outcome, Failed) and outcome.cause in PLACED:
         package = outcome.subject.partition("/")[0]
         return str(Failed(stage=outcome.stage, cause=outcome.cause, subject=package))

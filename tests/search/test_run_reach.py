@@ -145,6 +145,7 @@ def test_what_blocks_both_ends_of_a_line_is_named_between_them_and_is_no_answer(
     assert between.reasons[0].startswith("blocked by pytest: inferred: of the versions of frame")
     assert known({1: blocked, LAST: WORKS}).by_id[name(5)].blocked_by == ""
     assert known({1: blocked, 6: WORKS, LAST: blocked}).by_id[name(8)].blocked_by == ""
+    assert known({1: WORKS, 5: blocked, LAST: WORKS}).by_id[name(3)].expected == "works"
 
 
 def test_a_run_of_the_core_alone_is_no_neighbour() -> None:
