@@ -131,10 +131,13 @@ def hard(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure compat beside other tools: [-- PART or option...]; `-- tests` asserts the bounds."""
+    """Measure compat beside other tools: [-- PART or option...]; `-- tests` asserts the bounds,
+    `-- public BOUNDS` searches for bounds that people found."""
     session.install("-e", EXTRAS, *groups("test"))
     if session.posargs[:1] == ["tests"]:
         session.run("pytest", "-m", "benchmark", "-s", *session.posargs[1:])
+    elif session.posargs[:1] == ["public"]:
+        session.run("python", "tests/benchmarks/public_bounds.py", *session.posargs[1:])
     else:
         session.run("python", "tests/benchmarks/side_by_side.py", *session.posargs)
 

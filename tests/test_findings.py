@@ -1,4 +1,4 @@
-"""The page of findings: each of its tables follows from the answers of the matrices."""
+"""The pages of findings: each table follows from the answers of the matrices."""
 
 import runpy
 from collections.abc import Callable
@@ -15,6 +15,7 @@ def test_each_table_of_the_findings_is_what_the_answers_say(
     derived: Callable[[date], Path],
 ) -> None:
     tool = runpy.run_path(str(ROOT / "tools" / "findings.py"))
-    text = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
-    assert tool["page"](text, lambda: derived(tool["DAY"])) == text
-    assert text.count("<!-- end -->") == len(tool["BLOCK"].findall(text)) >= 6
+    for path in tool["PAGES"]:
+        text = path.read_text(encoding="utf-8")
+        assert tool["page"](text, lambda: derived(tool["DAY"])) == text
+        assert text.count("<!-- end -->") == len(tool["BLOCK"].findall(text)) >= 1

@@ -260,20 +260,25 @@ def with_expectations(known: Snapshot) -> Snapshot:
         entry = by_id.get(cell_id)
         return None if entry is None else tested_signature(entry)
 
-    def is_even(cell_id: str) -> bool:
+    def blocked(cell_id: str) -> Signature | None:
         entry = by_id.get(cell_id)
-        return entry is not None and is_silent(entry)
+        if entry is not None and entry.planned and entry.counted and entry.blocked_by:
+            return "unknown", entry.blocked_by
+        return tested(cell_id)
 
-    lines = Lines(known, tested, is_even)
+    def is_even(cell_id: str) -> bool:
+        return cell_id in by_id and is_silent(by_id[cell_id])
+
+    lines, of_blocked = (Lines(known, each, is_even) for each in (tested, blocked))
 
     def awaited(entry: Answer) -> Answer:
         if not is_open(entry):
             return entry
-        expected = [
-            _expected(entry, by_id[low], by_id[high], axis)
-            for low, high, axis in lines.around(entry.cell)
-        ]
-        return expected[0] if len({each.expected for each in expected}) == 1 else entry
+        # Only where no answer follows: a blocked cell does not divide a line.
+        ends = list(lines.around(entry.cell)) or list(of_blocked.around(entry.cell))
+        expected = [_expected(entry, by_id[low], by_id[high], axis) for low, high, axis in ends]
+        agreed = {(each.expected, each.blocked_by) for each in expected}
+        return expected[0] if len(agreed) == 1 else entry
 
     return known.mapped(awaited)
 
@@ -379,9 +384,7 @@ def agreement(low: Signature, high: Signature) -> Signature:
 
 
 def _cause(outcome: Outcome) -> str:
-    """Only the package of a place counts: lines move between releases, and so does the first of
-    many files that a Python cannot run.
-    """
+    # Lines move between releases, and so does the first of many files that a Python cannot run.
     if isinstance(outcome, Failed) and outcome.cause in PLACED:
         package = outcome.subject.partition("/")[0]
         return str(Failed(stage=outcome.stage, cause=outcome.cause, subject=package))
@@ -393,10 +396,8 @@ def is_open(entry: Answer) -> bool:
 
 
 def is_silent(entry: Answer) -> bool:
-    """Return whether a planned cell says nothing about its line.
-
-    It did not run, its outcome does not count for its versions (another blocking package, one time
-    limit), or the resolver only misses a build.
+    """Whether a planned cell is no evidence for its line: it did not run, its outcome does not
+    count for its versions, or the resolver only misses a build.
     """
     return entry.planned and entry.evidence == "none" and entry.obstacle is None
 
@@ -415,12 +416,16 @@ def _expected(entry: Answer, low: Answer, high: Answer, axis: str) -> Answer:
         if open_ids := sorted({*lower[1:]} ^ {*upper[1:]}):
             same += f", and {_some(open_ids)} in one of them alone, which stays open"
     reason = f"inferred: of the versions of {axis} around it, {ends} {same}; nothing between speaks"
+    reason += " against it"
+    if blocker := low.blocked_by:  # no answer about the cell's versions
+        reasons = (f"blocked by {blocker}: {reason}",)
+        return msgspec.structs.replace(entry, blocked_by=blocker, reasons=reasons)
     return msgspec.structs.replace(
         entry,
         evidence="inferred",
         expected=kind,
         stale=low.stale or high.stale,
-        reasons=(f"{reason} against it",),
+        reasons=(reason,),
     )
 
 

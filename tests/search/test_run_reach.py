@@ -137,6 +137,17 @@ def test_a_cell_with_an_answer_of_its_own_between_them_lets_nothing_follow() -> 
     assert reach.ran(frames[6], ("works",)) == {}
 
 
+def test_what_blocks_both_ends_of_a_line_is_named_between_them_and_is_no_answer() -> None:
+    blocked = "collect-fail:test-runner(pluggy.HookimplMarker; at _pytest/config/__init__.py:46)"
+    between = known({1: blocked, LAST: blocked}).by_id[name(5)]
+    assert (between.kind, between.evidence, between.expected) == ("unknown", "none", None)
+    assert between.blocked_by == "pytest"
+    assert between.reasons[0].startswith("blocked by pytest: inferred: of the versions of frame")
+    assert known({1: blocked, LAST: WORKS}).by_id[name(5)].blocked_by == ""
+    assert known({1: blocked, 6: WORKS, LAST: blocked}).by_id[name(8)].blocked_by == ""
+    assert known({1: WORKS, 5: blocked, LAST: WORKS}).by_id[name(3)].expected == "works"
+
+
 def test_a_run_of_the_core_alone_is_no_neighbour() -> None:
     of = known({1: WORKS}, tier="smoke")
     frames, reach = cells(of), RunReach(of)
