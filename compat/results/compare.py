@@ -329,11 +329,7 @@ def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator
         broken = tuple(row.cell for row in rows if row.is_broken)
         if broken:
             verb = "breaks" if rows[0].lane == "prerelease" else "break"
-            in_part, number = sum(row.in_part for row in rows), len(rows)
-            those = f", {'all' if in_part == number else in_part} of them in part"
-            compared = f"{number} cells that work with {beside}{those if in_part else ''}"
-            if number == 1:
-                compared = f"1 cell that works {'in part ' if in_part else ''}with {beside}"
+            compared = _compared(sum(row.in_part for row in rows), len(rows), beside)
             yield LaneAlert(
                 lane=rows[0].lane,
                 what=what,
@@ -342,3 +338,10 @@ def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator
                 cells=broken,
                 sentence=f"{what} {verb} {len(broken)} of {compared}",
             )
+
+
+def _compared(in_part: int, number: int, beside: str) -> str:
+    if number == 1:
+        return f"1 cell that works {'in part ' if in_part else ''}with {beside}"
+    those = f", {'all' if in_part == number else in_part} of them in part" if in_part else ""
+    return f"{number} cells that work with {beside}{those}"

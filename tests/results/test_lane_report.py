@@ -80,7 +80,7 @@ def test_a_cell_that_works_only_in_part_is_called_so_beside_a_lane() -> None:
     ],
 )
 def test_of_many_cells_those_that_work_only_in_part_are_counted(in_part: int, words: str) -> None:
-    assert _compared(in_part, 3, "with 2.4") == words
+    assert _compared(in_part, 3, "2.4") == words
 
 
 @pytest.mark.parametrize(
