@@ -285,13 +285,13 @@ _RUNS = 4
 
 def slowest(seconds: Mapping[str, float], files: Collection[str], most: float) -> frozenset[str]:
     """Return the tests without which these files take at most so long; each file keeps one."""
-    slow, kept, spent = set[str](), set[str](), 0.0
+    slow, whole, spent = set[str](), set[str](), 0.0
     for name, taken in sorted(seconds.items(), key=lambda each: each[1]):
         file = name.partition("::")[0]
-        if file not in files or (file in kept and spent + taken > most):
+        if file not in files or (file in whole and spent + taken > most):
             slow.add(name)
         else:
-            kept.add(file)
+            whole.add(file)
             spent += taken
     return frozenset(slow)
 
@@ -416,9 +416,9 @@ class MinimumSearch:
         if stopped and self._is_part:
             # What passes a part of the tests may fail the others; a failure stays one.
             self._green = self._newest
-            for name, found in self._found.items():
-                state = "open" if found.state == "works" else found.state
-                self._found[name] = msgspec.structs.replace(found, state=state, works=None)
+            for name, minimum in self._found.items():
+                state = "open" if minimum.state == "works" else minimum.state
+                self._found[name] = msgspec.structs.replace(minimum, state=state, works=None)
         status = [(c.id, c.status) for c in self._base.capabilities]
         return Minimums(
             minimums=tuple(self._every()),

@@ -78,6 +78,8 @@ class _Kept(BytecodeCache):
 
 
 class Printer:
+    """Writes the pages of an edition from its templates into a folder."""
+
     def __init__(self, edition: Edition, folder: Path) -> None:
         self.edition = edition
         self.folder = folder
