@@ -64,8 +64,10 @@ def advise_command(
     # install.
     elsewhere: dict[PlatformName, list[str]] = {}
     without: list[PlatformName] = []
+    titles = ""
     if platform:
         from compat.cli.installs import advised_elsewhere, platforms_named
+        from compat.site.install_words import platform_title
 
         release = (
             None
@@ -74,6 +76,7 @@ def advise_command(
         )
         named = platforms_named(workspace, platform)
         elsewhere, without = advised_elsewhere(workspace, asked, release, named)
+        titles = listed([platform_title(name) for name in without])
     if given.as_json:
         unproven = None if isinstance(answer, Recommended) else answer
         best = answer.best if isinstance(answer, Recommended) else answer.nearest
@@ -97,6 +100,8 @@ def advise_command(
         }
         envelope(document | {"plain": lines, "platforms": elsewhere, "not_on": without})
     elif isinstance(answer, Recommended):
+        if without:
+            say(f"It does not install on {titles}. In a container, this does:", "")
         _say_card(workspace, answer.best, asked, answer.because)
         for other in answer.alternatives:
             say("", f"or {_named(workspace, other.card, asked)}")
@@ -114,15 +119,12 @@ def advise_command(
         say(*lines, indent=2)
     if elsewhere and not given.as_json:
         from compat.cli.installs import say_elsewhere
-        from compat.site.install_words import platform_title
 
         say("")
         say_elsewhere(elsewhere)
         if without and recommended:
-            titles = listed([platform_title(name) for name in without])
             how: Commands = _card(workspace, recommended.best)["commands"]
-            runs_on = f"It is for {how.platform}: run it in a container:"
-            say(f"It does not install on {titles}. {runs_on}")
+            say(f"A container of {how.platform} for {titles}:")
             for line in how.docker:
                 print(f"    {line}")
     if lacking:
