@@ -99,7 +99,7 @@ class Station:
     ) -> None:
         self._bench, self._canary, self._now = bench, canary, now
         self._attempts = attempts
-        self._run_cell = run_cell or (lambda *asked: CellRun(*asked).run())
+        self._run_cell = run_cell or _run_cell
         self._passed: dict[str, Path | None] = {}
 
     def trouble(self, job: Job, cancel: threading.Event) -> str:
@@ -149,6 +149,12 @@ class Station:
         if isinstance(last, Failed) and last.cause in _RETRIED and not cancel.is_set():
             attempts.append(once())
         return tuple(attempts)
+
+
+def _run_cell(
+    job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event, enter: Enter
+) -> Evidence:
+    return CellRun(job, bench, started, cancel, enter).run()
 
 
 class Breaker:

@@ -13,7 +13,7 @@ CELL = "py3.11-dep1-demo1.0"
 
 @pytest.mark.parametrize(
     "words",
-    [("plan", "demo"), ("show", "demo"), ("matrix", "lock", "demo", CELL), ("run", "demo", CELL)],
+    [("plan", "demo"), ("matrix", "lock", "demo", CELL), ("run", "demo", CELL)],
 )
 def test_a_user_without_a_home_gets_one_line(
     run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]

@@ -26,7 +26,10 @@ MAY_IMPORT = {
         "tensorflow",
         "tensorflow_federated",
     },
+    "grpcio-tools": {"pytest", "google", "grpc", "grpc_tools"},
+    "mcp": {"pytest", "anyio", "mcp", "pydantic", "starlette"},
     "pip-tools": {"pytest", "pkg_resources", "piptools"},
+    "scikit-learn": {"pytest", "numpy", "pandas", "scipy", "sklearn"},
     "setuptools": {
         *("pytest", "setuptools", "apscheduler", "fs", "gunicorn", "lightning_utilities"),
         *("opentelemetry", "passlib", "plaster", "pybtex", "pyfiglet", "pyramid", "razorpay"),

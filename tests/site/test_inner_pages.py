@@ -87,7 +87,7 @@ def test_one_form_of_the_commands_is_open_and_the_others_are_one_step_away(cell:
     assert box.index("<pre") < box.index("Linux x86-64")
     names = re.findall(r"<label [^>]*>([^<]*)</label>", box)
     assert names == ["pip", "uv", "Project", "Colab", "Docker"]
-    assert len(re.findall(r'<input type="radio" name="commands"', box)) == 5
+    assert len(re.findall(r'<input type="radio" name="c"', box)) == 5
     assert len(re.findall(r" checked><label", box)) == 1
     assert "not measured: time, size on disk and size of the download" in box
 
