@@ -192,8 +192,8 @@ class Workspace:
         if self.kept_catalogue is not None:
             return self.kept_catalogue
         self._notify(
-            f"no kept catalogue, asking the index; compat matrix discover {self.name} --write"
-            f" keeps one"
+            f"no stored catalogue, reading the index; compat matrix discover {self.name} --write"
+            f" stores one"
         )
         return self.catalogue
 

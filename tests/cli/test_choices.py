@@ -224,7 +224,7 @@ class TestDue:
         found = run("run", "demo")
         assert (found.code, found.out) == (0, "")
         assert found.err.splitlines() == [
-            "no kept catalogue, asking the index; compat matrix discover demo --write keeps one",
+            "no stored catalogue, reading the index; compat matrix discover demo --write stores one",
             "nothing is due: the locked cell has a fresh result",
             (
                 "1 more cell is feasible and never locked: compat run demo 'py*-dep*-demo1.0' runs"
