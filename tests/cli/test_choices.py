@@ -224,7 +224,8 @@ class TestDue:
         found = run("run", "demo")
         assert (found.code, found.out) == (0, "")
         assert found.err.splitlines() == [
-            "no stored catalogue, reading the index; compat matrix discover demo --write stores one",
+            "no stored catalogue, reading the index; compat matrix discover demo --write"
+            " stores one",
             "nothing is due: the locked cell has a fresh result",
             (
                 "1 more cell is feasible and never locked: compat run demo 'py*-dep*-demo1.0' runs"
