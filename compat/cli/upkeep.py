@@ -64,10 +64,8 @@ def sync(
     if others:
         text = standing.waiting(others, title, cell_url)
         issue = standing.Wanted(title=text.title, body=text.body, digest=digest(others))
-    branches, thread = (
-        standing.Branches(own=f"compat/{key}", base=base),
-        standing.IssueKey(key=key, label=LABEL),
-    )
+    branches = standing.Branches(own=f"compat/{key}", base=base)
+    thread = standing.IssueKey(key=key, label=LABEL)
     return {
         "pull request": standing.sync_pull_request(github, branches, pull, dry_run=dry_run),
         "issue": standing.sync_issue(github, thread, issue, dry_run=dry_run),

@@ -234,11 +234,8 @@ def missing_command(matrix: str, needs: tuple[str, ...]) -> str:
 
 
 def _outlook(evaluation: Evaluation, axis: Axis) -> Outlook:
-    as_of, floor, package = (
-        evaluation.as_of,
-        evaluation.as_of.floors[axis.name],
-        package_words(axis),
-    )
+    as_of, package = evaluation.as_of, package_words(axis)
+    floor = as_of.floors[axis.name]
     day, what = as_of.day, f"{package} {floor}"
     prospects = [_prospect(evaluation, axis, step) for step in steps_of(evaluation, axis).every]
     possible = [prospect for prospect in prospects if prospect[3]]

@@ -317,11 +317,8 @@ def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator
     groups: dict[tuple[str, str], list[LaneCell]] = {}
     for cell, row in pairs:
         if row.against and row.verdict != "unknown":
-            axis, names = (
-                lane_axis(known.matrix, cell),
-                ("the lowest declared versions", "newer ones"),
-            )
-            if axis is not None:
+            names = "the lowest declared versions", "newer ones"
+            if (axis := lane_axis(known.matrix, cell)) is not None:
                 earlier = known.by_id[row.against].cell.on(axis.name).version
                 names = f"{axis.package} {cell.on(axis.name).version}", str(earlier)
             groups.setdefault(names, []).append(row)

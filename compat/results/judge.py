@@ -333,10 +333,8 @@ class RunGroup:
     def _kind(self) -> Kind:
         if self.changing or len(self._reached) > 1 or len(set(map(brief, self.outcomes))) > 1:
             return "flaky"
-        outcome, statuses = (
-            self.outcomes[-1],
-            {capability.status for capability in self.capabilities},
-        )
+        outcome = self.outcomes[-1]
+        statuses = {capability.status for capability in self.capabilities}
         if isinstance(outcome, Passed) and "no" not in statuses:
             return "works"
         if _reached_tests(outcome) and "yes" in statuses:

@@ -146,10 +146,8 @@ class _Audit(_OwnNames):
 
 class _Answer(_OwnNames, SimpleHTTPRequestHandler):
     def send_head(self) -> Any:
-        folder, path = (
-            Path(self.directory).resolve(),
-            Path(self.translate_path(self.path)).resolve(),
-        )
+        folder = Path(self.directory).resolve()
+        path = Path(self.translate_path(self.path)).resolve()
         # A folder answers with its page, which may be such a link as well.
         if all(
             each.resolve().is_relative_to(folder)

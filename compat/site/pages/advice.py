@@ -391,10 +391,8 @@ def embed_box(report: MatrixReport) -> Doc:
             entry = report.snapshot.by_id[proof.id]
             style = style_of(entry, report.places[entry.cell.id.partition("+")[0]])
             others = [f"{name} {v}" for name, v, _ in tiles(report, proof) if name != "Python"]
-            words, path = (
-                f"{', '.join(others)}: {style.word}",
-                page(report.name, "advise", proof.id),
-            )
+            words = f"{', '.join(others)}: {style.word}"
+            path = page(report.name, "advise", proof.id)
             rows.append(Doc(python=series, words=words, style=style, path=path))
     return Doc(
         title=f"{report.snapshot.matrix.title}: what works with what",
