@@ -64,9 +64,9 @@ class Window:
 Open = Callable[..., Window]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium."""
+    """Chromium. It ends with its file: its event loop and its processes disturb other tests."""
     if CHROMIUM is None:
         pytest.fail("no chromium here: apt-get install chromium")
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []

@@ -54,6 +54,11 @@ def test_a_conflict_is_of_the_version_that_a_working_neighbour_differs_in() -> N
     assert met(advisory, environment(demo="2.0")) is None
 
 
+def test_a_neighbour_whose_version_left_its_axis_is_one_as_well() -> None:
+    (advisory,) = published(shelf(DEP.replace("dep1", "dep1.5")))
+    assert advisory["database_specific"]["combinations"][0]["culprit"] == "dep 2 fails, 1.5 works"
+
+
 def test_a_conflict_with_python_is_none_where_the_python_is_not_known() -> None:
     (advisory,) = published(shelf(PYTHON))
     assert advisory["database_specific"]["depends_on"] == ["Python"]

@@ -148,8 +148,12 @@ def _combinations(report: MatrixReport) -> Iterator[tuple[Combination, Failed]]:
     for entry in known:
         if entry.kind in _GREEN:
             green[places[entry.cell.id][subject]].append(entry.cell.id)
+    # An axis may have lost a version that was run.
     order = {
-        axis.name: [c.version for c in axis_coordinates(axis, report.snapshot.catalogue)]
+        axis.name: sorted(
+            {c.version for c in axis_coordinates(axis, report.snapshot.catalogue)}
+            | {place[axis.name] for place in places.values()}
+        )
         for axis in matrix.axes
     }
     axes = [name for name in order if name != subject]
