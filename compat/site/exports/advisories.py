@@ -138,11 +138,8 @@ def _signature(failed: Failed) -> str:
 
 def _combinations(report: MatrixReport) -> Iterator[tuple[Combination, Failed]]:
     matrix, subject = report.snapshot.matrix, report.snapshot.matrix.subject
-    known = [
-        entry
-        for entry in report.snapshot.known
-        if entry.is_tested and not entry.cell.is_in_lane and not entry.cell.platform
-    ]
+    tested = (entry for entry in report.snapshot.known if entry.is_tested)
+    known = [e for e in tested if not e.cell.is_in_lane and not e.cell.platform]
     places = {e.cell.id: {c.axis: c.version for c in e.cell.coordinates} for e in known}
     green: dict[Version, list[str]] = defaultdict(list)
     for entry in known:

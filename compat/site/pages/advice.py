@@ -5,7 +5,7 @@ known of one version of Python or of a package beside the subject.
 import datetime
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from itertools import combinations, product
 from string import Template
 
 from packaging.version import Version
@@ -179,11 +179,10 @@ def version_axes(report: MatrixReport) -> Iterator[tuple[Axis, Version]]:
 
 def answer_pairs(report: MatrixReport) -> Iterator[dict[str, Version]]:
     matrix, positions = report.snapshot.matrix, report.advisor.ranks.positions
-    python = matrix.interpreters.name
-    for axis in matrix.packages:
-        if axis.name != matrix.subject:
-            for series, version in product(positions[python], positions[axis.name]):
-                yield {python: series, axis.name: version}
+    axes = [axis.name for axis in matrix.axes if axis.name != matrix.subject]
+    for one, other in combinations(axes, 2):
+        for each in product(positions[one], positions[other]):
+            yield dict(zip((one, other), each, strict=True))
 
 
 def by_others(
