@@ -180,9 +180,9 @@ def version_axes(report: MatrixReport) -> Iterator[tuple[Axis, Version]]:
 def answer_pairs(report: MatrixReport) -> Iterator[dict[str, Version]]:
     matrix, positions = report.snapshot.matrix, report.advisor.ranks.positions
     axes = [axis.name for axis in matrix.axes if axis.name != matrix.subject]
-    for one, other in combinations(axes, 2):
-        for each in product(positions[one], positions[other]):
-            yield dict(zip((one, other), each, strict=True))
+    for first, second in combinations(axes, 2):
+        for each in product(positions[first], positions[second]):
+            yield dict(zip((first, second), each, strict=True))
 
 
 def by_others(
