@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 
@@ -380,3 +381,20 @@ def help_row(parameter: Parameter) -> tuple[str, str]:
     is_said = default not in (None, False, True, "", ...) and not parameter.is_list
     tail = f" [default: {default}]" if is_said else ""
     return f"{names} {parameter.metavar}".rstrip(), parameter.help + tail
+
+
+def matrices_folder(root: Path | None = None) -> Path:
+    root = given.root if root is None else root
+    starts = [root] if root is not None else [Path.cwd(), *Path.cwd().parents]
+    for start in starts:
+        if (start / "matrices").is_dir():
+            return start / "matrices"
+    from compat.errors import UsageError
+
+    where = f"in {root}" if root is not None else "here or in any folder above"
+    hint = "run compat inside the repository, or name it with --root"
+    raise UsageError.of(f"no folder matrices/ {where}", hint=hint)
+
+
+def matrix_names(folder: Path) -> tuple[str, ...]:
+    return tuple(sorted(path.parent.name for path in folder.glob("*/matrix.toml")))

@@ -9,12 +9,10 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat import files, pipeline
-from compat.cli.arguments import Exit, argument, given, option
+from compat.cli.arguments import Exit, argument, given, matrices_folder, matrix_names, option
 from compat.cli.options import (
     MATRIX_NAME,
     faults_of_suite,
-    matrices_folder,
-    matrix_names,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say

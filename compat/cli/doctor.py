@@ -20,7 +20,7 @@ from compat.advise.doctor.facts import MOST_READ, PYTHON
 from compat.advise.doctor.infer import Finding
 from compat.advise.message import Message, read_message
 from compat.advise.package_list import MOST_CHARACTERS, PackageList, listed_versions, read_list
-from compat.cli.arguments import Exit, argument, given, option
+from compat.cli.arguments import Exit, argument, given, matrices_folder, matrix_names, option
 from compat.cli.output import envelope, note, say
 from compat.errors import UsageError, reason
 
@@ -157,13 +157,13 @@ def _answers(matrix: str, asked: _Asked) -> "list[tuple[Workspace, Diagnosis]]":
 
 
 def _matrix_files() -> dict[str, str]:
-    """The declarations of the matrices of this repository: none outside of one, as nobody needs a
-    repository to ask about a message.
-    """
-    starts = [given.root] if given.root is not None else [Path.cwd(), *Path.cwd().parents]
-    folder = next((f for each in starts if (f := each / "matrices").is_dir()), None)
-    paths = sorted(folder.glob("*/matrix.toml")) if folder is not None else ()
-    return {path.parent.name: path.read_text("utf-8", "replace") for path in paths}
+    """The declarations of this repository's matrices; none outside of a repository."""
+    try:
+        folder = matrices_folder()
+    except UsageError:
+        return {}
+    paths = {name: folder / name / "matrix.toml" for name in matrix_names(folder)}
+    return {name: path.read_text("utf-8", "replace") for name, path in paths.items()}
 
 
 _FINDING = ("cause", "packages", "direction", "sentence", "advice", "needs", "lines", "is_fault")

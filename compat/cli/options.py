@@ -11,7 +11,7 @@ import msgspec
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.cli.arguments import argument, given, nearest, option
+from compat.cli.arguments import argument, given, matrices_folder, matrix_names, nearest, option
 from compat.cli.machine import cache_folder, today
 from compat.cli.output import note
 from compat.declare.parsing import parse_version
@@ -80,23 +80,6 @@ def index_options() -> IndexOptions:
 
 def index_settings() -> IndexSettings:
     return settings(index_url=given.index_url, extra_index_urls=tuple(given.extra_index_url or ()))
-
-
-def matrices_folder(root: Path | None = None) -> Path:
-    root = given.root if root is None else root
-    starts = [root] if root is not None else [Path.cwd(), *Path.cwd().parents]
-    for start in starts:
-        if (start / "matrices").is_dir():
-            return start / "matrices"
-    where = f"in {root}" if root is not None else "here or in any folder above"
-    raise UsageError.of(
-        f"no folder matrices/ {where}",
-        hint="run compat inside the repository, or name it with --root",
-    )
-
-
-def matrix_names(folder: Path) -> tuple[str, ...]:
-    return tuple(sorted(path.parent.name for path in folder.glob("*/matrix.toml")))
 
 
 def workspace_of(

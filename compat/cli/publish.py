@@ -5,9 +5,9 @@ import time
 from pathlib import Path
 
 from compat import files, pipeline
-from compat.cli.arguments import Exit, argument, given, option
+from compat.cli.arguments import Exit, argument, given, matrices_folder, matrix_names, option
 from compat.cli.machine import environ, today
-from compat.cli.options import day_of, matrices_folder, matrix_names, needs_extra, workspace_of
+from compat.cli.options import day_of, needs_extra, workspace_of
 from compat.cli.output import answer, note, report, say
 from compat.errors import CompatError, UsageError
 from compat.github.client import owner_and_name

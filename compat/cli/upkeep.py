@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import msgspec
 import requests
 
-from compat.cli.arguments import Exit, argument, given, option
+from compat.cli.arguments import Exit, argument, given, matrices_folder, option
 from compat.cli.machine import environ, now
-from compat.cli.options import MATRIX_NAME, matrices_folder
+from compat.cli.options import MATRIX_NAME
 from compat.cli.output import envelope, note, say
 from compat.errors import ServiceUnreachable, UsageError
 from compat.github import standing
