@@ -1,9 +1,12 @@
-"""Change compat/ in ways drawn at random, and say whether the tests of that room fail.
+"""Change compat/ in ways drawn at random, and say whether tests fail.
 
-    python tools/mutants.py --seed 7 --count 60 --within 300
+    pytest -m "not (real_index or browser or slow or benchmark)" --cov=compat --cov-context=test
+    python tools/mutants.py --seed 7 --count 60 --within 300 --coverage .coverage
 
-Each change is made in a copy of the checkout, so that the checkout stays as it is. What survives
-has no assertion in the quick tests of its room; the tests of other rooms may still catch it.
+Each change is made in a copy of the checkout, so that the checkout stays as it is. With --coverage
+(pytest-cov writes it) the tests run that execute the changed line, without it the quick tests of
+its room; then those of other rooms may still catch what survives. A line that only other processes
+execute counts as covered by no test.
 """
 
 import argparse
@@ -79,11 +82,26 @@ def changed(source: str, node: ast.AST, kind: str) -> str:
     return b"".join([*lines[:first], head, after.encode(), tail, *lines[last + 1 :]]).decode()
 
 
-def is_caught(root: Path, room: str, within: int) -> str:
-    """Run the quick tests of a room, or all that lie in no room."""
+def tests_of_room(root: Path, room: str) -> list[str]:
+    """The folder of a room's tests, or all tests that lie in no room."""
     folder = root / "tests" / room
-    tests = [str(folder)] if folder.is_dir() else [str(p) for p in root.glob("tests/test_*.py")]
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    return [str(folder)] if folder.is_dir() else [str(p) for p in root.glob("tests/test_*.py")]
+
+
+def tests_of_lines(measured: object, name: Path, first: int, last: int) -> list[str]:
+    """The tests that execute one of these lines of a file, by what coverage measured."""
+    [path] = [p for p in measured.measured_files() if p.endswith(f"/{name}")] or [""]
+    by_line = measured.contexts_by_lineno(path)
+    contexts = {one for line in range(first, last + 1) for one in by_line.get(line, ())}
+    # Of a parametrized test all cases run: an identifier may hold any character.
+    return sorted({one.partition("|")[0].partition("[")[0] for one in contexts if one})
+
+
+def is_caught(root: Path, tests: list[str], within: int) -> str:
+    """Run tests until one fails."""
+    asked = root.parent / "tests.txt"
+    asked.write_text("\n".join(tests), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"@{asked}"]
     command += ["-m", "not (real_index or browser or slow or benchmark)"]
     environ = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
@@ -101,7 +119,13 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--within", type=int, default=300, help="seconds for each")
     parser.add_argument("--rooms", nargs="*", help="of what is drawn, only what lies in these")
+    parser.add_argument("--coverage", type=Path, help="with contexts, of the quick tests")
     asked = parser.parse_args()
+    if asked.coverage:
+        from coverage import CoverageData
+
+        measured = CoverageData(str(asked.coverage))
+        measured.read()
     print(f"seed {asked.seed}", flush=True)
     files = sorted((HERE / "compat").rglob("*.py"))
     found = [
@@ -121,19 +145,25 @@ def main() -> None:
             room = path.relative_to(HERE / "compat").parts[0].removesuffix(".py")
             if asked.rooms and room not in asked.rooms:
                 continue
-            if room not in unchanged:
-                unchanged[room] = is_caught(root, room, asked.within)
             source = path.read_text(encoding="utf-8")
             node, kind = list(places(ast.parse(source)))[number]
             line, words = node.lineno, ast.unparse(node).partition("\n")[0][:60]
             name = path.relative_to(HERE)
+            if asked.coverage:
+                tests, is_sound = tests_of_lines(measured, name, line, node.end_lineno), True
+            else:
+                tests = tests_of_room(root, room)
+                if room not in unchanged:
+                    unchanged[room] = is_caught(root, tests, asked.within)
+                # Tests that fail without a change say nothing of one.
+                is_sound = unchanged[room] == "SURVIVED"
             (root / name).write_text(changed(source, node, kind), encoding="utf-8")
-            # Tests that fail without a change say nothing of one.
-            is_sound = unchanged[room] == "SURVIVED"
-            said = is_caught(root, room, asked.within) if is_sound else "no answer"
+            said = "no answer" if not is_sound else "NO TEST"
+            if is_sound and tests:
+                said = is_caught(root, tests, asked.within)
             (root / name).write_text(source, encoding="utf-8")
             tally[said] = tally.get(said, 0) + 1
-            print(f"{said}: {kind} in {name}:{line}: {words}", flush=True)
+            print(f"{said}: {kind} in {name}:{line}: {words} ({len(tests)} tests)", flush=True)
     print(tally)
 
 
