@@ -103,7 +103,7 @@ def tests(session: nox.Session) -> None:
     part = ["-n", "3", "-m", f"not ({others}) and not benchmark", "--dist", "worksteal"]
     if marks is not None:
         # The tests of a file share what takes minutes to make; tests/conftest.py orders the files.
-        part = ["-n", "4", "-m", marks, "--dist", "loadfile", "--no-loadscope-reorder"]
+        part = ["-n", "6", "-m", marks, "--dist", "loadfile", "--no-loadscope-reorder"]
         part.append("--hypothesis-profile=all")
     # Hundreds of tests start Python, which takes twice the time where nothing keeps its bytecode.
     bytecode = {"PYTHONDONTWRITEBYTECODE": ""}
