@@ -124,7 +124,7 @@ def test_spec_0_drops_what_is_two_years_old_and_python_after_three() -> None:
         ("python-3.12", "2026-01-01", "due"),
         ("python-3.13", "2027-01-01", "planned"),
     ]
-    assert found.moves[1].rule == "the oldest that has not been out for 24 months"
+    assert [move.rule.split()[-2] for move in found.moves[:2]] == ["36", "24"]
     # Of a series of several minor versions the newest one has to be so old.
     axis = next(axis for axis in declared().matrix.packages if axis.name == "dep")
     majors = msgspec.structs.replace(axis, select=Selector(keep="major"))

@@ -30,3 +30,8 @@ def test_each_planned_cell_is_counted_once_and_no_refusal_as_installable() -> No
     assert count == CellCount(untried=open_cells, **{k: len(v) for k, v in by_state.items()})
     assert "py3.9-fr2-demo2.0" in by_state["refused"]
     assert "py3.9-fr2-demo2.0+relaxed" not in by_state["refused"]
+
+
+def test_one_cell_is_no_plural() -> None:
+    assert CellCount(tested=1).words.startswith("1 cell:")
+    assert CellCount(tested=1, untried=1).words.startswith("2 cells:")
