@@ -55,11 +55,11 @@ def schema_hook(kind: type) -> dict[str, Any]:
 
 
 class LazyMapping(Mapping[str, T]):
-    """Values by name, each read once and when it is asked for; `read` raises KeyError for a name
-    that it does not know. `names` tells all of them, and is asked only where that matters.
+    """Values by name, each read once, on first use. `read` returns None or raises KeyError for an
+    unknown name. `names` returns all of them, and is called only where that matters.
     """
 
-    def __init__(self, names: Callable[[], Iterable[str]], read: Callable[[str], T]) -> None:
+    def __init__(self, names: Callable[[], Iterable[str]], read: Callable[[str], T | None]) -> None:
         self._every, self._read = names, read
         self._known: dict[str, T] = {}
 
@@ -69,7 +69,10 @@ class LazyMapping(Mapping[str, T]):
 
     def __getitem__(self, name: str) -> T:
         if name not in self._known:
-            self._known[name] = self._read(name)
+            value = self._read(name)
+            if value is None:
+                raise KeyError(name)
+            self._known[name] = value
         return self._known[name]
 
     def __contains__(self, name: object) -> bool:

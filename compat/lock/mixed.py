@@ -205,17 +205,10 @@ class ChangedPin(Value, frozen=True, kw_only=True):
         return f"~ {self.package} {self.before} -> {self.after}"
 
 
-class Drift(Value, frozen=True, kw_only=True):
-    """The difference of two locks; without `reasons` only the index has changed."""
-
-    moved: tuple[ChangedPin, ...]
-    reasons: tuple[str, ...]
-
-
-def drift(before: Lock, after: Lock) -> Drift:
+def changed_pins(before: Lock, after: Lock) -> tuple[ChangedPin, ...]:
     old = {pin.name: pin for pin in before.pins}
     new = {pin.name: pin for pin in after.pins}
-    moved = tuple(
+    return tuple(
         ChangedPin(
             package=name,
             before=old[name].version if name in old else None,
@@ -224,10 +217,10 @@ def drift(before: Lock, after: Lock) -> Drift:
         for name in sorted(old.keys() | new.keys())
         if old.get(name) != new.get(name)
     )
-    return Drift(moved=moved, reasons=tuple(_reasons(before.inputs, after.inputs)))
 
 
-def _reasons(then: Inputs, now: Inputs) -> list[str]:
+def changed_inputs(then: Inputs, now: Inputs) -> list[str]:
+    """Return why two locks differ; where nothing changed, only the index has."""
     reasons = []
     for field in Inputs.__struct_fields__:
         old, new = getattr(then, field), getattr(now, field)
@@ -328,7 +321,7 @@ def exchanged_subject(
 def moved_besides(lock: Lock, other: Lock, subject: str) -> tuple[str, ...]:
     return tuple(
         f"{pin.package} {pin.before or 'missing'} -> {pin.after or 'missing'}"
-        for pin in drift(lock, other).moved
+        for pin in changed_pins(lock, other)
         if pin.package != subject and pin.before != pin.after
     )
 

@@ -1,6 +1,5 @@
 """The uv locker: any Python from one machine, overrides, a date per package, wheels only."""
 
-import datetime
 import logging
 import shlex
 import subprocess
@@ -21,7 +20,7 @@ from compat.declare.platforms import MACOS
 from compat.errors import IndexUnreachable, ToolFailed
 from compat.index.settings import IndexSettings
 from compat.lock.layers import locked_in_layers
-from compat.lock.lock_text import decode_pins
+from compat.lock.lock_text import decode_pins, moment_text
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.refusals import cut_reason, refusal_of_uv, tool_message
 from compat.lock.sources import NamedBuilds, SourceRelease, for_want_of_builds, shelved
@@ -251,10 +250,6 @@ def refused(subject: str, stderr: str) -> Refusal:
         hint = "check the network and the index, then again"
         raise IndexUnreachable.of(f"uv could not lock {subject}: {words}", hint=hint)
     raise ToolFailed.of(f"uv could not lock {subject}: {words}")
-
-
-def moment_text(moment: datetime.datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _listed(folder: Path, name: str, lines: tuple[str, ...]) -> str:
