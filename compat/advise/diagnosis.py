@@ -532,7 +532,7 @@ class _Question:
     @cached_property
     def _names(self) -> frozenset[str]:
         pinned = {name for pins in self.known.pins.values() for name in pins}
-        required = {required.package.name for required in self.catalogue.required}
+        required = {required.name for required in self.catalogue.required}
         named = (package.name for package in self.catalogue.packages)
         return frozenset({PYTHON, *pinned, *required, *named})
 
@@ -743,10 +743,9 @@ class _Question:
 
     @cached_property
     def _releases(self) -> dict[str, dict[Version, Release]]:
-        required = (required.package for required in self.catalogue.required)
         return {
             package.name: {release.version: release for release in package.releases}
-            for package in (*self.catalogue.packages, *required)
+            for package in (*self.catalogue.packages, *self.catalogue.required)
         }
 
     @cached_property

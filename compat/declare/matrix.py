@@ -361,6 +361,11 @@ class Matrix(StrictValue, frozen=True):
         """The axis of the library asked about; linting has made sure that it is a package axis."""
         return next(axis for axis in self.packages if axis.name == self.subject)
 
+    def with_axis(self, axis: Axis) -> "Matrix":
+        """Return the matrix with this axis instead of its own of that name."""
+        axes = tuple(axis if other.name == axis.name else other for other in self.axes)
+        return msgspec.structs.replace(self, axes=axes)
+
 
 def parse_condition(text: str) -> SpecifierSet | Outside:
     if not text.strip():
@@ -503,16 +508,12 @@ def extended_matrix(matrix: Matrix, axis: Axis, release: Version) -> Matrix | No
     """Return the matrix with one more release on an axis: a series of Python, or a release of a
     package; None where the axis leaves that release out by more than an upper bound.
     """
-    own: Axis
+    replace = msgspec.structs.replace
     if isinstance(axis, InterpreterAxis):
-        own = msgspec.structs.replace(axis, releases=(*axis.releases, added_python(axis, release)))
-    else:
-        select = widened(axis, release)
-        if select is None:
-            return None
-        own = msgspec.structs.replace(axis, select=select)
-    axes = tuple(own if other is axis else other for other in matrix.axes)
-    return msgspec.structs.replace(matrix, axes=axes)
+        releases = (*axis.releases, added_python(axis, release))
+        return matrix.with_axis(replace(axis, releases=releases))
+    select = widened(axis, release)
+    return None if select is None else matrix.with_axis(replace(axis, select=select))
 
 
 def added_python(axis: InterpreterAxis, series: Version) -> Version:

@@ -5,7 +5,7 @@ import datetime
 import difflib
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 
@@ -54,9 +54,9 @@ def discover(
             raise DeclarationError(*_unknown(matrix, packages, source))
         asked = packages[subject.normalised_name]
         packages[asked.name] = _with_metadata(asked, subject.select, source, pool)
-        pinned = (
-            required(matrix, packages[asked.name], source, pool.map) if known is None else known
-        )
+        pinned = known
+        if pinned is None:
+            pinned = required(matrix, packages[asked.name], source, pool)
     return Catalogue(
         packages=tuple(packages[name] for name in names),
         required=pinned,
@@ -229,8 +229,6 @@ def catalogue_notes(catalogue: Catalogue) -> Iterator[str]:
 
 _PINS = ("==", "===", "~=")
 
-Each = Callable[[Callable[[str], Required | None], Iterable[str]], Iterable[Required | None]]
-
 
 class Pins(Value, frozen=True, kw_only=True):
     """Pins of the subject's releases by package, and the packages that rules set free."""
@@ -249,7 +247,7 @@ def is_pin(specifier: SpecifierSet) -> bool:
 
 
 def required(
-    matrix: Matrix, subject: Package, source: ReleaseSource, each: Each
+    matrix: Matrix, subject: Package, source: ReleaseSource, pool: ThreadPoolExecutor
 ) -> tuple[Required, ...]:
     axes = {str(axis.normalised_name) for axis in matrix.packages}
     pins = _pins(matrix, subject)
@@ -263,7 +261,7 @@ def required(
         package = Package(name=name, releases=tuple(releases))
         return _required(package, pins, asked, source)
 
-    return tuple(entry for entry in each(of, names) if entry is not None)
+    return tuple(entry for entry in pool.map(of, names) if entry is not None)
 
 
 def _pins(matrix: Matrix, subject: Package) -> Pins:
@@ -306,11 +304,8 @@ def _required(
     listed = package.releases if whole else tuple(admitted)
     if telling:
         listed = tuple(_with_requirements(release, asked, source) for release in listed)
-    return Required(
-        package=msgspec.structs.replace(package, releases=listed),
-        pins=tuple(sorted(map(str, pins.pins.get(package.name, ())))),
-        whole=whole,
-    )
+    texts = tuple(sorted(map(str, pins.pins.get(package.name, ()))))
+    return Required(name=package.name, releases=listed, pins=texts, whole=whole)
 
 
 def _with_requirements(release: Release, asked: frozenset[str], source: ReleaseSource) -> Release:
@@ -337,16 +332,16 @@ def _with_requirements(release: Release, asked: frozenset[str], source: ReleaseS
 def fitting_files(matrix: Matrix, release: Release, patches: Iterable[Version]) -> Release:
     architecture = matrix.platform.partition("-")[0]
     own = "pp" if matrix.platform.endswith("-pypy") else "cp"
-    series = frozenset(f"{own}{patch.major}{patch.minor}" for patch in patches)
-    files = (a for a in release.artifacts if not a.is_wheel or _is_for(a, architecture, series))
+    series = {f"{own}{patch.major}{patch.minor}" for patch in patches}
+    platforms = {"any", f"manylinux*{architecture}", f"linux*{architecture}"}
+    files = (a for a in release.artifacts if not a.is_wheel or _is_for(a, series, platforms))
     return msgspec.structs.replace(release, artifacts=tuple(files))
 
 
-def _is_for(wheel: Artifact, architecture: str, series: frozenset[str]) -> bool:
-    own = re.compile(f"any|(?:manylinux|linux).*{re.escape(architecture)}")
+def _is_for(wheel: Artifact, series: set[str], platforms: set[str]) -> bool:
     return any(
         (tag.interpreter in series or tag.interpreter.startswith("py3") or tag.abi == "abi3")
-        and own.fullmatch(tag.platform)
+        and any(fnmatchcase(tag.platform, pattern) for pattern in platforms)
         for tag in wheel.tags
     )
 
@@ -377,26 +372,23 @@ def _parsed(texts: Iterable[str]) -> Iterator[Requirement]:
 def wheels_elsewhere(
     matrix: Matrix, required: Iterable[Required], source: ReleaseSource
 ) -> tuple[Package, ...]:
-    patterns = {tag for name in matrix.platforms for tag in PLATFORMS[name].tags}
+    platforms = {tag for name in matrix.platforms for tag in PLATFORMS[name].tags}
     series = {f"cp{patch.major}{patch.minor}" for patch in matrix.interpreters.patches}
 
-    def is_for(wheel: Artifact) -> bool:
-        return any(
-            (tag.interpreter in series or tag.interpreter.startswith("py3") or tag.abi == "abi3")
-            and any(fnmatchcase(tag.platform, pattern) for pattern in patterns)
-            for tag in wheel.tags
-        )
-
     def of(entry: Required) -> Package:
-        known = {r.version: {a.filename for a in r.artifacts} for r in entry.package.releases}
-        releases = releases_of(source.package, entry.package.name)
+        known = {r.version: {a.filename for a in r.artifacts} for r in entry.releases}
+        releases = releases_of(source.package, entry.name)
         fitting = []
         for release in (r for r in releases if r.version in known):
             own = known[release.version]
-            more = [a for a in release.artifacts if a.filename not in own and is_for(a)]
+            more = [
+                a
+                for a in release.artifacts
+                if a.filename not in own and _is_for(a, series, platforms)
+            ]
             if more:
                 fitting.append(_with_files(release, more))
-        return Package(name=entry.package.name, releases=tuple(fitting))
+        return Package(name=entry.name, releases=tuple(fitting))
 
     with ThreadPoolExecutor(THREADS) as pool:
         return tuple(package for package in pool.map(of, required) if package.releases)

@@ -36,7 +36,7 @@ from compat import files
 from compat.errors import CompatError, IndexUnreachable, UnsoundFile
 from compat.index.release import Artifact, Published, Release, usable_wheels
 from compat.index.settings import IndexSettings
-from compat.value import Value
+from compat.value import Value, encode
 
 _LOG = logging.getLogger(__name__)
 CONNECTIONS = 8  # as many as `discover` has threads
@@ -294,20 +294,6 @@ _ARCHIVE = (zipfile.BadZipFile, zlib.error, struct.error)
 DAMAGED = (*_ARCHIVE, EOFError, RuntimeError, ValueError, LookupError)
 
 
-class SavedMetadata(Value, frozen=True):
-    """The cached fields of a wheel's METADATA, as written there."""
-
-    requires_python: str | None
-    requires_dist: tuple[str, ...]
-
-    @property
-    def published(self) -> Published:
-        asked = None
-        with contextlib.suppress(InvalidSpecifier):
-            asked = SpecifierSet(self.requires_python) if self.requires_python else None
-        return Published(requires_python=asked, requires_dist=self.requires_dist)
-
-
 class NotMetadata(ValueError):
     """The text is not the METADATA of this wheel; the message says why."""
 
@@ -330,18 +316,18 @@ class MetadataReader:
         """
         if not artifact.is_wheel:
             return None
-        path, saved = None, None
+        path, published = None, None
         if self._folder is not None and artifact.sha256 is not None:
             path = self._folder / f"{artifact.sha256}.json"
             with contextlib.suppress(OSError, ValueError, RecursionError):
-                saved = msgspec.json.decode(path.read_bytes(), type=SavedMetadata)
-        if saved is None:
-            saved = self._asked(artifact)
+                published = msgspec.json.decode(path.read_bytes(), type=Published, dec_hook=_read)
+        if published is None:
+            published = self._asked(artifact)
             # An unwritable folder only makes the next run slower.
             if path is not None:
                 with contextlib.suppress(CompatError, OSError):
-                    files.write(path, msgspec.json.encode(saved).decode() + "\n")
-        return saved.published
+                    files.write(path, encode(published))
+        return published
 
     def contents(self, artifact: Artifact) -> dict[str, str]:
         """It is read by range requests; empty where the index does not support them, and for an
@@ -368,7 +354,7 @@ class MetadataReader:
         self._web.close()
         self._wheels.close()
 
-    def _asked(self, artifact: Artifact) -> SavedMetadata:
+    def _asked(self, artifact: Artifact) -> Published:
         wanted = f"the metadata of {artifact.filename}"
         try:
             text = self._metadata_file(artifact) or self._by_ranges(artifact)
@@ -498,7 +484,7 @@ def published_in(wheel: Path) -> Published:
     try:
         with zipfile.ZipFile(wheel) as archive:
             text = _metadata_member(archive, wheel.name, ResponseLimits())
-            return _parsed(text, wheel.name).published
+            return _parsed(text, wheel.name)
     except (*DAMAGED, OSError) as error:
         raise _unsound(wheel.name, error) from error
 
@@ -524,7 +510,11 @@ def _is_info(member: str, wanted: str) -> bool:
     return folder.endswith(".dist-info") and name == wanted
 
 
-def _parsed(text: bytes, filename: str) -> SavedMetadata:
+def _read(kind: type, raw: Any) -> SpecifierSet:
+    return SpecifierSet(raw)
+
+
+def _parsed(text: bytes, filename: str) -> Published:
     # Return the requirements in METADATA as written; raise for another wheel's METADATA.
     raw, _ = parse_email(text)
     try:
@@ -535,10 +525,10 @@ def _parsed(text: bytes, filename: str) -> SavedMetadata:
     if not same:
         identity = f"{raw.get('name', 'nothing')} {raw.get('version', '')}".strip()
         raise NotMetadata(f"its METADATA speaks of {identity}")
-    return SavedMetadata(
-        requires_python=raw.get("requires_python"),
-        requires_dist=tuple(raw.get("requires_dist", ())),
-    )
+    asked = None
+    with contextlib.suppress(InvalidSpecifier):
+        asked = SpecifierSet(raw["requires_python"]) if raw.get("requires_python") else None
+    return Published(requires_python=asked, requires_dist=tuple(raw.get("requires_dist", ())))
 
 
 _MOST_MODULES = 20_000

@@ -243,32 +243,29 @@ class RuleBook:
         self._memo: dict[tuple[str, str, Version], bool] = {}
         # Consecutive checks concern one cell, and no rule depends on the recipe: the cells of a
         # combination share its coordinates.
-        self._latest: tuple[tuple[Coordinate, ...], tuple[Rule, ...], dict[str, Relaxation]] | None
-        self._latest = None
-        self._excluded: tuple[tuple[Coordinate, ...], tuple[Rule, ...]] | None = None
+        self._latest: tuple[Coordinate, ...] = ()
+        self._of_latest: tuple[tuple[Rule, ...], tuple[Rule, ...], dict[str, Relaxation]]
+        self._of_latest = ((), (), {})
 
     def exclusions(self, cell: Cell) -> tuple[Rule, ...]:
-        if self._excluded is None or self._excluded[0] is not cell.coordinates:
-            rules = tuple(rule for rule in self._exclusions if self._holds(rule, cell))
-            self._excluded = (cell.coordinates, rules)
-        return self._excluded[1]
+        return self._of(cell)[0]
 
     def relaxing(self, cell: Cell) -> tuple[Rule, ...]:
         """Return the relaxing rules that hold in the cell; none unless its recipe is `relaxed`."""
-        return self._of(cell)[0] if cell.recipe == "relaxed" else ()
+        return self._of(cell)[1] if cell.recipe == "relaxed" else ()
 
     def relaxations(self, cell: Cell) -> dict[str, Relaxation]:
-        return self._of(cell)[1] if cell.recipe == "relaxed" else {}
+        return self._of(cell)[2] if cell.recipe == "relaxed" else {}
 
-    def _of(self, cell: Cell) -> tuple[tuple[Rule, ...], dict[str, Relaxation]]:
-        if self._latest is not None and self._latest[0] is cell.coordinates:
-            return self._latest[1:]
-        rules = tuple(rule for rule in self._relaxing if self._holds(rule, cell))
-        pins: dict[str, Relaxation] = {}
-        for rule in rules:
-            pins |= self._named[rule.name]
-        self._latest = (cell.coordinates, rules, pins)
-        return rules, pins
+    def _of(self, cell: Cell) -> tuple[tuple[Rule, ...], tuple[Rule, ...], dict[str, Relaxation]]:
+        if self._latest is not cell.coordinates:
+            excluding = tuple(rule for rule in self._exclusions if self._holds(rule, cell))
+            relaxing = tuple(rule for rule in self._relaxing if self._holds(rule, cell))
+            pins: dict[str, Relaxation] = {}
+            for rule in relaxing:
+                pins |= self._named[rule.name]
+            self._latest, self._of_latest = cell.coordinates, (excluding, relaxing, pins)
+        return self._of_latest
 
     def _holds(self, rule: Rule, cell: Cell) -> bool:
         return all(
@@ -346,9 +343,9 @@ class Dependencies:
         self._subject = matrix.subject_axis.normalised_name
         self._installable = installable
         self._of_subject = requirements
-        self._required = {required.package.name: required for required in catalogue.required}
+        self._required = {required.name: required for required in catalogue.required}
         self._releases = {
-            name: {r.version: r for r in required.package.releases}
+            name: {r.version: r for r in required.releases}
             for name, required in self._required.items()
         }
         self._asks = cache(self._requirements)
@@ -528,11 +525,11 @@ class Feasibility:
         self._python = matrix.interpreters.name
         self._others = tuple(axis for axis in matrix.packages if axis is not self._subject)
         self._names = {axis.name: axis.normalised_name for axis in matrix.packages}
-        self._installable = Installable(matrix, catalogue)
+        self.installable = Installable(matrix, catalogue)
         releases = catalogue.package(self._names[self._subject.name]).releases
         self._metadata = {release.version: release.published for release in releases}
         self.requirements = cache(self._requirements)
-        self._dependencies = Dependencies(matrix, catalogue, self._installable, self.requirements)
+        self._dependencies = Dependencies(matrix, catalogue, self.installable, self.requirements)
         self._pin = cache(self._published_pin)
         self._soft = cache(self._soft_requirements)
         self._moved = cache(self._lies_outside)
@@ -582,7 +579,7 @@ class Feasibility:
     def unavailable(self, cell: Cell) -> Obstacle | None:
         for axis in (self._subject, *self._others):
             if not self.usable(cell, axis):
-                return self._installable.obstacle(*self._question(cell, axis))
+                return self.installable.obstacle(*self._question(cell, axis))
         return None
 
     def conflicting(self, cell: Cell) -> Obstacle | None:
@@ -676,7 +673,7 @@ class Feasibility:
         return self._changing[key]
 
     def subject_releases(self, coordinate: Version) -> tuple[Release, ...]:
-        return self._installable.releases(self._subject.name, coordinate)
+        return self.installable.releases(self._subject.name, coordinate)
 
     def published(self, version: Version) -> Published | None:
         return self._metadata.get(version)
@@ -697,27 +694,19 @@ class Feasibility:
         return bool(inside) and all(beyond)
 
     def releases(self, cell: Cell, axis: PackageAxis) -> tuple[Release, ...]:
-        return self._installable.releases(axis.name, cell.on(axis.name).version)
+        return self.installable.releases(axis.name, cell.on(axis.name).version)
 
     def usable(self, cell: Cell, axis: PackageAxis) -> tuple[Release, ...]:
-        return self._installable.usable(*self._question(cell, axis))
+        return self.installable.usable(*self._question(cell, axis))
 
     def unusable(self, cell: Cell, axis: PackageAxis) -> dict[Version, str]:
         _, _, python, ignores = self._question(cell, axis)
         usable = {release.version for release in self.usable(cell, axis)}
         left = (r for r in self.releases(cell, axis) if r.version not in usable)
-        return {r.version: self._installable.reason(r, python, ignores)[1] for r in left}
-
-    def has_wheel(self, release: Release, python: Version) -> bool:
-        return self._installable.has_wheel(release, python)
-
-    def why_no_wheel(self, release: Release, python: Version) -> str:
-        if self._installable.can_install(release, python):
-            return f"has no wheel for Python {python}, only a source distribution"
-        return self._installable.reason(release, python)[1]
+        return {r.version: self.installable.reason(r, python, ignores)[1] for r in left}
 
     def patch(self, cell: Cell) -> Version:
-        return self._installable.patches[cell.on(self._python).version]
+        return self.installable.patches[cell.on(self._python).version]
 
     def _question(self, cell: Cell, axis: PackageAxis) -> tuple[str, Version, Version, bool]:
         rules = self.rules.relaxing(cell) if axis is self._subject else ()
@@ -795,7 +784,7 @@ class Feasibility:
     ) -> bool:
         # Rules may disregard `Requires-Python` where something is moved, so this is checked without
         # it first.
-        facts = self._installable
+        facts = self.installable
         patches = next(
             (
                 u
@@ -815,7 +804,7 @@ class Feasibility:
         return tuple(v for v in versions if not self._moved(subject, python, axis_name, v))
 
     def _pin_fits(self, release: Version, python: Version, axis: str, coordinate: Version) -> bool:
-        usable = self._installable.usable(axis, coordinate, python, False)
+        usable = self.installable.usable(axis, coordinate, python, False)
         return bool(_within(self._pin(release, python, axis), usable))
 
     def _changes(
@@ -829,7 +818,7 @@ class Feasibility:
         # package that may be required deep in the tree, because only a resolver knows.
         releases = self.subject_releases(subject)
         if relaxation.ignore_requires_python:
-            patch = self._installable.patches[python]
+            patch = self.installable.patches[python]
             asked = (r.published.requires_python for r in releases if r.published is not None)
             return not all(admits(requirement, patch) for requirement in asked)
         package = canonicalize_name(relaxation.package)
@@ -841,7 +830,7 @@ class Feasibility:
 
     def _requirements(self, release: Version, python: Version) -> tuple[Asked, ...]:
         # A recorded cell may be of a series that the matrix no longer has: then the series itself.
-        patch = self._installable.patches.get(python, python)
+        patch = self.installable.patches.get(python, python)
         markers = marker_values(patch, self.matrix.platform)
         return active(self.published(release), markers, self._subject.extras)
 

@@ -183,12 +183,7 @@ def extension_cell(facts: Feasibility, cell_id: str) -> Cell | None:
     if cell is None or cell.id != cell_id or cell.recipe not in RECIPES or not beyond(facts, cell):
         return None
     wider = extended_facts(facts, cell)
-    if wider is None or any(
-        coordinate.text not in {known.text for known in axis_coordinates(axis, wider.catalogue)}
-        for axis, coordinate in zip(wider.matrix.axes, cell.coordinates, strict=True)
-    ):
-        return None
-    return cell if cell.recipe != "relaxed" or wider.changing(cell) else None
+    return cell if wider is not None and _is_planned(wider, cell) else None
 
 
 def extended_facts(facts: Feasibility, cell: Cell) -> Feasibility | None:
@@ -268,8 +263,7 @@ def _with_newer(catalogue: Catalogue, name: str) -> Catalogue:
     newer = next(other for other in catalogue.newer if other.name == name)
     releases = {release.version: release for release in (*package.releases, *newer.releases)}
     merged = Package(name=name, releases=tuple(releases[v] for v in sorted(releases)))
-    packages = (merged if other.name == name else other for other in catalogue.packages)
-    return msgspec.structs.replace(catalogue, packages=tuple(packages))
+    return catalogue.with_package(merged)
 
 
 _LOWEST = "+lowest"  # no axis has such a name
@@ -319,16 +313,7 @@ def _with_prerelease(facts: Feasibility, axis: PackageAxis) -> Feasibility | Non
         return None
     if axis.name not in facts.lanes:
         select = Selector(specifier=SpecifierSet(f"=={release.version}"), prereleases=True)
-        own = msgspec.structs.replace(axis, select=select)
-        axes = tuple(own if other is axis else other for other in facts.matrix.axes)
-        package = Package(name=axis.normalised_name, releases=(release,))
-        packages = (
-            package if other.name == package.name else other for other in facts.catalogue.packages
-        )
-        facts.lanes[axis.name] = Feasibility(
-            msgspec.structs.replace(facts.matrix, axes=axes),
-            msgspec.structs.replace(facts.catalogue, packages=tuple(packages)),
-        )
+        facts.lanes[axis.name] = _with_only(facts.matrix, facts.catalogue, axis, select, release)
     return facts.lanes[axis.name]
 
 
@@ -337,19 +322,16 @@ def _with_lowest(facts: Feasibility) -> Feasibility:
     if not any(beside.values()):
         return facts
     if _LOWEST not in facts.lanes:
-        packages = {package.name: package for package in facts.catalogue.packages}
-        axes = list(facts.matrix.axes)
-        for number, axis in enumerate(axes):
-            if isinstance(axis, PackageAxis) and beside.get(axis.normalised_name):
-                own = packages[axis.normalised_name]
-                releases = (*beside[own.name], *own.selected(axis.select))
+        matrix, catalogue, replace = facts.matrix, facts.catalogue, msgspec.structs.replace
+        for axis in matrix.packages:
+            if lower := beside.get(axis.normalised_name):
+                own = catalogue.of(axis)
+                releases = (*lower, *own.selected(axis.select))
                 ordered = tuple(sorted(releases, key=lambda release: release.version))
-                packages[own.name] = msgspec.structs.replace(own, releases=ordered)
+                catalogue = catalogue.with_package(replace(own, releases=ordered))
                 # The axis selects all that is left of the package.
-                select = msgspec.structs.replace(axis.select, specifier=SpecifierSet())
-                axes[number] = msgspec.structs.replace(axis, select=select)
-        catalogue = msgspec.structs.replace(facts.catalogue, packages=tuple(packages.values()))
-        matrix = msgspec.structs.replace(facts.matrix, axes=tuple(axes))
+                select = replace(axis.select, specifier=SpecifierSet())
+                matrix = matrix.with_axis(replace(axis, select=select))
         facts.lanes[_LOWEST] = Feasibility(matrix, catalogue)
     return facts.lanes[_LOWEST]
 
@@ -363,12 +345,14 @@ def why_not_lowest(facts: Feasibility, cell: Cell, requirement: Requirement, has
     declared, asked = lowest_of(requirement.specifier), requirement.specifier
     admitted = [r for r in known.catalogue.of(axis).releases if asked.contains(r.version, True)]
     below = [release for release in admitted if release.version < has]
-    if any(known.has_wheel(release, python) for release in below):
-        first = next(release for release in below if known.has_wheel(release, python))
+    files = known.installable
+    if first := next((r for r in below if files.has_wheel(r, python)), None):
         return f"{first.version} has a wheel here, and the rest of the cell needs a newer one"
     if not below:
         return f"the index has no {declared}, and this is the lowest that it has"
-    because = known.why_no_wheel(below[0], python)
+    because = f"has no wheel for Python {python}, only a source distribution"
+    if not files.can_install(below[0], python):
+        because = files.reason(below[0], python)[1]
     return f"{below[0].version} {because}, and {has} is the first that can be installed"
 
 
@@ -414,7 +398,9 @@ def _lowest_place(facts: Feasibility, place: dict[str, Coordinate]) -> Cell | No
             refused = {refusing.axis.name for refusing in facts.refused(trial, release)}
             usable = () if axis.name in refused else facts.usable(trial, axis)
             if usable:
-                able.append((any(facts.has_wheel(r, python) for r in usable), coordinate))
+                able.append(
+                    (any(facts.installable.has_wheel(r, python) for r in usable), coordinate)
+                )
         # Nothing is built by default: one with a wheel precedes an older one without.
         first = next((c for has_wheel, c in able if has_wheel), able[0][1] if able else None)
         if first is None:
@@ -492,13 +478,16 @@ def planned_cell(facts: Feasibility, cell_id: str) -> Cell | None:
     if cell is not None and cell.is_in_lane:
         is_known = cell.id == cell_id and any(cell.id == known.id for known in lane_cells(facts))
         return cell if is_known else None
+    return cell if cell is not None and _is_planned(facts, cell) else None
+
+
+def _is_planned(facts: Feasibility, cell: Cell) -> bool:
     # 2.14 equals 2.14.0, and yet only one of them is in an id.
-    if cell is None or any(
-        coordinate.text not in {known.text for known in axis_coordinates(axis, facts.catalogue)}
+    is_known = all(
+        coordinate.text in {known.text for known in axis_coordinates(axis, facts.catalogue)}
         for axis, coordinate in zip(facts.matrix.axes, cell.coordinates, strict=True)
-    ):
-        return None
-    return cell if cell.recipe != "relaxed" or facts.changing(cell) else None
+    )
+    return is_known and (cell.recipe != "relaxed" or bool(facts.changing(cell)))
 
 
 def _no_cell(matrix: Matrix, every: dict[str, Cell], pattern: str) -> UsageError:
@@ -519,15 +508,15 @@ LOCAL_RECIPES: tuple[Recipe, ...] = ("fresh", "relaxed")
 
 
 def facts_of_checkout(matrix: Matrix, catalogue: Catalogue, release: Release) -> Feasibility:
-    subject = matrix.subject_axis
-    own = msgspec.structs.replace(subject, select=Selector(prereleases=True))
-    axes = tuple(own if axis is subject else axis for axis in matrix.axes)
-    package = Package(name=subject.normalised_name, releases=(release,))
-    others = (known for known in catalogue.packages if known.name != package.name)
-    return Feasibility(
-        msgspec.structs.replace(matrix, axes=axes),
-        msgspec.structs.replace(catalogue, packages=(*others, package)),
-    )
+    return _with_only(matrix, catalogue, matrix.subject_axis, Selector(prereleases=True), release)
+
+
+def _with_only(
+    matrix: Matrix, catalogue: Catalogue, axis: PackageAxis, select: Selector, release: Release
+) -> Feasibility:
+    package = Package(name=axis.normalised_name, releases=(release,))
+    own = msgspec.structs.replace(axis, select=select)
+    return Feasibility(matrix.with_axis(own), catalogue.with_package(package))
 
 
 def checkout_cells(facts: Feasibility) -> Iterator[Cell]:
