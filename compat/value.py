@@ -3,7 +3,7 @@ which they are written as JSON.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -44,6 +44,17 @@ def encode_hook(value: Any) -> str:
     if isinstance(value, Version | SpecifierSet):
         return str(value)
     raise NotImplementedError(type(value))
+
+
+# Many values share a specifier, and parsing takes a while.
+_specifier = lru_cache(maxsize=1024)(SpecifierSet)
+
+
+def decode_hook(kind: type, raw: object) -> Version | SpecifierSet:
+    """Return the value of such a text: the `dec_hook` of what `encode` wrote."""
+    if kind not in (Version, SpecifierSet) or not isinstance(raw, str):
+        raise ValueError(f"Expected `str`, got `{type(raw).__name__}`")
+    return Version(raw) if kind is Version else _specifier(raw)
 
 
 def schema_hook(kind: type) -> dict[str, Any]:

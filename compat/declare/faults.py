@@ -50,6 +50,10 @@ def faults_of(source: str, findings: Iterable[Finding]) -> tuple[Fault, ...]:
     )
 
 
+def suite_faults_at(source: str, path: Path, message: str, hint: str = "") -> tuple[Fault, ...]:
+    return faults_of(source, [Finding("suite", ("suite", *path), message, hint)])
+
+
 def order(path: Path) -> list[tuple[int, int, str]]:
     return [(0, part, "") if isinstance(part, int) else (1, 0, part) for part in path]
 

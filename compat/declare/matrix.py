@@ -12,7 +12,7 @@ from compat.declare import parsing
 from compat.declare.faults import choice
 from compat.declare.platforms import PlatformNames
 from compat.declare.suite_table import Suite, Tier
-from compat.value import StrictValue
+from compat.value import StrictValue, schema_hook
 
 # The newest patch of each series as of 2026-11-22, https://www.python.org/downloads/. A series that
 # is not here is newer than this list, and its `.0` is what everybody has.
@@ -401,11 +401,7 @@ def schema_custom(kind: type) -> dict[str, Any]:
     """
     if kind is When:
         return {"type": "object", "additionalProperties": {"type": "string", "format": "condition"}}
-    if kind is SpecifierSet:
-        return {"type": "string", "format": "pep440-specifier"}
-    if kind is Version:
-        return {"type": "string", "format": "pep440-version"}
-    raise NotImplementedError(kind)
+    return schema_hook(kind)
 
 
 def _specifier_or(text: str, *words: str) -> SpecifierSet:

@@ -182,5 +182,10 @@ def _refuse_longer(text: str, longest: int, kind: str) -> None:
         )
 
 
+def name_of_line(text: str) -> str:
+    """Return the normalised name in a requirement, readable or not."""
+    return canonicalize_name(re.split(r"[^\w.-]", text.strip(), maxsplit=1)[0])
+
+
 def minor_series(version: Version) -> str:
     return f"{version.major}.{version.minor}"

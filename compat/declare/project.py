@@ -15,11 +15,11 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from compat.declare.faults import Finding, Path, choice, fault_place, faults_of
+from compat.declare.faults import choice, fault_place, suite_faults_at
 from compat.declare.matrix import Matrix
-from compat.declare.parsing import parse_requirement, parse_specifier
+from compat.declare.parsing import name_of_line, parse_requirement, parse_specifier
 from compat.declare.toml import toml_document
-from compat.errors import DeclarationError, Fault
+from compat.errors import DeclarationError
 from compat.value import Value
 
 PYPROJECT = "pyproject.toml"
@@ -362,7 +362,7 @@ def with_groups(matrix: Matrix, content: bytes | None, source: str) -> Matrix:
     if content is None:
         key = "groups" if suite.groups else "extras"
         message = f"there is no {PYPROJECT} in the repository, beside the folder matrices/"
-        raise DeclarationError(*_suite_faults(source, ("suite", key), message))
+        raise DeclarationError(*suite_faults_at(source, (key,), message))
     project = project_of(content)
     texts = list(suite.requirements)
     for key, names in (("groups", suite.groups), ("extras", suite.extras)):
@@ -371,8 +371,8 @@ def with_groups(matrix: Matrix, content: bytes | None, source: str) -> Matrix:
                 asked = project.of_group(name) if key == "groups" else project.of_extra(name)
                 texts += _without_axes(matrix, asked)
             except ValueError as error:
-                path = ("suite", key, number)
-                raise DeclarationError(*_suite_faults(source, path, str(error))) from error
+                faults = suite_faults_at(source, (key, number), str(error))
+                raise DeclarationError(*faults) from error
     asked_for = msgspec.structs.replace(suite, requirements=tuple(dict.fromkeys(texts)))
     return msgspec.structs.replace(matrix, suite=asked_for)
 
@@ -380,11 +380,6 @@ def with_groups(matrix: Matrix, content: bytes | None, source: str) -> Matrix:
 def _without_axes(matrix: Matrix, texts: tuple[str, ...]) -> Iterator[str]:
     axes = {axis.normalised_name for axis in matrix.packages}
     for text in texts:
-        name = canonicalize_name(re.split(r"[^\w.-]", text.strip(), maxsplit=1)[0])
-        if name not in axes:
+        if name_of_line(text) not in axes:
             parse_requirement(text)
             yield text
-
-
-def _suite_faults(source: str, path: Path, message: str) -> tuple[Fault, ...]:
-    return faults_of(source, [Finding("suite", path, message)])

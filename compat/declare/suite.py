@@ -13,7 +13,7 @@ from typing import NamedTuple
 from packaging.utils import canonicalize_name
 
 from compat.declare.capabilities import SETTINGS, core_findings, is_test_file, tree_of
-from compat.declare.faults import Finding, faults_of, shown
+from compat.declare.faults import faults_of, shown, suite_faults_at
 from compat.declare.matrix import Matrix
 from compat.declare.parsing import parse_requirement
 from compat.declare.project import settings_in, split_options
@@ -270,14 +270,16 @@ def suite_faults(
     """
     if texts is None:
         message = f"{shown(matrix.suite.path)} is not a directory"
-        return _declared(source, "path", message, "make it, with at least one test_*.py")
+        return suite_faults_at(source, ("path",), message, "make it, with at least one test_*.py")
     is_there = matrix.suite.tests in texts or "python_files" in texts.get(SETTINGS, "")
     if not is_there and not any(map(is_test_file, texts)):
         if matrix.suite.tests:
             message = f"{shown(matrix.suite.tests)} has no file of tests that pytest collects"
-            return _declared(source, "tests", message, "name a folder with a test_*.py, or a file")
+            return suite_faults_at(
+                source, ("tests",), message, "name a folder with a test_*.py, or a file"
+            )
         message = f"{shown(matrix.suite.path)} has no file of tests"
-        return _declared(source, "path", message, "add at least one test_*.py")
+        return suite_faults_at(source, ("path",), message, "add at least one test_*.py")
     folder = "" if matrix.suite.tests else f"{source.rpartition('/')[0]}/{matrix.suite.path}/"
     return (
         *_without_pytest(matrix, source),
@@ -293,7 +295,7 @@ def _without_pytest(matrix: Matrix, source: str) -> tuple[Fault, ...]:
     if "pytest" in asked_names(matrix):
         return ()
     message = "do not ask for pytest, which runs the suite in each cell"
-    return _declared(source, "requirements", message, "add 'pytest'")
+    return suite_faults_at(source, ("requirements",), message, "add 'pytest'")
 
 
 def _unparsable(matrix: Matrix, texts: Mapping[str, str], folder: str) -> Iterator[Fault]:
@@ -325,7 +327,3 @@ def _settings(texts: Mapping[str, str], folder: str) -> Iterator[Fault]:
     except configparser.Error as fault:
         reason = str(fault).replace("\n", " ").replace("'<string>', ", "")
         yield Fault(code="suite", path=f"{folder}{SETTINGS}", message=f"is not valid INI: {reason}")
-
-
-def _declared(source: str, key: str, message: str, hint: str) -> tuple[Fault, ...]:
-    return faults_of(source, [Finding("suite", ("suite", key), message, hint)])

@@ -4,7 +4,6 @@ import contextlib
 import datetime
 import difflib
 import itertools
-import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
@@ -16,6 +15,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, Matrix, PackageAxis, Selector, widened
+from compat.declare.parsing import name_of_line
 from compat.declare.platforms import PLATFORMS
 from compat.errors import DeclarationError, Fault, IndexUnreachable, NoPage, UnsoundFile
 from compat.index.release import (
@@ -184,9 +184,8 @@ def _names_at_hand(matrix: Matrix, packages: dict[str, Package], source: Release
         published = _release_with_metadata(release, source).published
         texts += () if published is None else published.requires_dist
     relaxed = {r.package for rule in matrix.rules for r in rule.relaxations}
-    names = {name for text in texts if (name := re.split(r"[^\w.-]", text, maxsplit=1)[0])}
     missing = {a.normalised_name for a in matrix.packages} - packages.keys()
-    every = {str(canonicalize_name(name)) for name in names | relaxed | {matrix.suite.module}}
+    every = {name_of_line(text) for text in {*texts, *relaxed, matrix.suite.module}}
     return every - missing - {""}
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
 from packaging.utils import (
     InvalidSdistFilename,
@@ -17,12 +16,12 @@ from packaging.utils import (
     canonicalize_name,
     parse_wheel_filename,
 )
-from packaging.version import InvalidVersion, Version
+from packaging.version import InvalidVersion
 
 from compat.declare.matrix import Matrix
 from compat.errors import DeclarationError
 from compat.index.release import Catalogue, Package, Release, Required
-from compat.value import StrictValue, encode_hook
+from compat.value import StrictValue, decode_hook, encode_hook
 
 P = TypeVar("P", bound=Package)
 FORMAT = 2  # 2 adds the requirements of the subject's releases
@@ -57,7 +56,7 @@ def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
 
 def decode_catalogue(text: str, source: str) -> Catalogue:
     try:
-        stored = msgspec.json.decode(text, type=_Kept, dec_hook=_decode)
+        stored = msgspec.json.decode(text, type=_Kept, dec_hook=decode_hook)
         if stored.required is msgspec.UNSET:
             raise ValueError("Object missing required field `required`")
         beside = (stored.prereleases, stored.newer, stored.lowest)
@@ -77,7 +76,7 @@ def encode_packages(packages: Iterable[Package]) -> str:
 
 def decode_packages(text: str, source: str) -> tuple[Package, ...]:
     try:
-        stored = msgspec.json.decode(text, type=_Kept, dec_hook=_decode)
+        stored = msgspec.json.decode(text, type=_Kept, dec_hook=decode_hook)
         return tuple(map(_read, stored.packages))
     except (ValueError, RecursionError) as fault:
         hint = "compat matrix discover MATRIX --write makes it anew"
@@ -156,14 +155,3 @@ def _tags_of_wheel(filename: str) -> frozenset[Tag]:
         return parse_wheel_filename(filename)[3]
     except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion) as fault:
         raise ValueError(str(fault)) from fault
-
-
-def _decode(kind: type, raw: object) -> Version | SpecifierSet:
-    if kind not in (Version, SpecifierSet) or not isinstance(raw, str):
-        raise ValueError(f"Expected `str`, got `{type(raw).__name__}`")
-    return Version(raw) if kind is Version else _specifier(raw)
-
-
-@functools.lru_cache(maxsize=1024)
-def _specifier(text: str) -> SpecifierSet:
-    return SpecifierSet(text)

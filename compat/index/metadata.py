@@ -36,7 +36,7 @@ from compat import files
 from compat.errors import CompatError, IndexUnreachable, UnsoundFile
 from compat.index.release import Artifact, Published, Release, usable_wheels
 from compat.index.settings import IndexSettings
-from compat.value import Value, encode
+from compat.value import Value, decode_hook, encode
 
 _LOG = logging.getLogger(__name__)
 CONNECTIONS = 8  # as many as `discover` has threads
@@ -320,7 +320,8 @@ class MetadataReader:
         if self._folder is not None and artifact.sha256 is not None:
             path = self._folder / f"{artifact.sha256}.json"
             with contextlib.suppress(OSError, ValueError, RecursionError):
-                published = msgspec.json.decode(path.read_bytes(), type=Published, dec_hook=_read)
+                content = path.read_bytes()
+                published = msgspec.json.decode(content, type=Published, dec_hook=decode_hook)
         if published is None:
             published = self._asked(artifact)
             # An unwritable folder only makes the next run slower.
@@ -508,10 +509,6 @@ def _metadata_member(wheel: zipfile.ZipFile, filename: str, limits: ResponseLimi
 def _is_info(member: str, wanted: str) -> bool:
     folder, _, name = member.partition("/")
     return folder.endswith(".dist-info") and name == wanted
-
-
-def _read(kind: type, raw: Any) -> SpecifierSet:
-    return SpecifierSet(raw)
 
 
 def _parsed(text: bytes, filename: str) -> Published:

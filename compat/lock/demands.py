@@ -14,6 +14,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from compat.declare.matrix import ANY, NOTHING, Matrix, Relaxation
+from compat.declare.parsing import name_of_line
 from compat.index.release import Package, Release, releases_of
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.lock.recipe import asked_lines, pinned
@@ -81,7 +82,7 @@ class Demands:
                 sorted(a.normalised_name for a in matrix.packages if not a.select.prereleases)
             ),
             overrides=tuple(text for text in spoken if " " not in text),
-            excludes=tuple(sorted(set(self.replaceable).difference(map(_name, spoken)))),
+            excludes=tuple(sorted(set(self.replaceable).difference(map(name_of_line, spoken)))),
         )
 
     def _lines(self, cell: Cell, release: Release) -> Facts:
@@ -110,7 +111,7 @@ def is_requirement(fact: str) -> bool:
 
 
 def package_of_fact(fact: str) -> str:
-    return _name(_after(fact))
+    return name_of_line(_after(fact))
 
 
 def is_fact(text: str) -> bool:
@@ -128,10 +129,6 @@ def keeps_prereleases(fact: str) -> bool:
 
 def _after(fact: str) -> str:
     return fact.removeprefix(_THROUGHOUT)
-
-
-def _name(text: str) -> str:
-    return canonicalize_name(Requirement(text.partition(" ")[0]).name)
 
 
 class KnownLocks:

@@ -9,10 +9,10 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, Relaxation
-from compat.declare.parsing import minor_series
+from compat.declare.parsing import minor_series, name_of_line
 from compat.index.release import Artifact, Published, Release, ReleaseSource, releases_of
 from compat.lock.lockfile import Inputs, Lock, Locker, Pin, Refusal
-from compat.lock.recipe import inputs_of, name_of_line
+from compat.lock.recipe import inputs_of
 from compat.lock.sources import SourceRelease
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
@@ -150,7 +150,7 @@ def published_asks(source: ReleaseSource, platform: str) -> Asks:
 
 
 def usable_wheel(release: Release, python: Version, platform: str) -> Artifact | None:
-    tags = accepted_tags(Version(minor_series(python)), platform)
+    tags = accepted_tags(python, platform)
     return next(
         (
             artifact

@@ -3,7 +3,6 @@ also widens dates.
 """
 
 import datetime
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -15,6 +14,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import ANY, NOTHING, PackageAxis, Relaxation
+from compat.declare.parsing import name_of_line
 from compat.errors import NoPage
 from compat.index.discover import lowest_of
 from compat.index.release import Package, Release, releases_of
@@ -510,10 +510,6 @@ def final_versions(package: Package) -> list[Version]:
         for release in package.releases
         if not release.version.is_prerelease and release.has_usable_file
     ]
-
-
-def name_of_line(line: str) -> str:
-    return canonicalize_name(re.split(r"[^\w.-]", line, maxsplit=1)[0])
 
 
 def _admits(specifiers: Iterable[SpecifierSet], version: Version) -> bool:

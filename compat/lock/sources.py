@@ -14,7 +14,6 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from compat.declare.parsing import minor_series
 from compat.index.release import Artifact, Published, Release, ReleaseSource, releases_of
 from compat.lock.lockfile import Inputs, Pin, Refusal
 from compat.lock.refusals import needs_builds
@@ -136,6 +135,6 @@ def _one_line(text: str) -> str:
 
 
 def fits_cell(artifact: Artifact, inputs: Inputs) -> bool:
-    tags = accepted_tags(Version(minor_series(inputs.python)), inputs.platform)
+    tags = accepted_tags(inputs.python, inputs.platform)
     is_taken = admits(artifact.requires_python, inputs.python) and not artifact.yanked
     return is_taken and not tags.isdisjoint(artifact.tags)

@@ -25,10 +25,11 @@ _BUILDS = ("free-threaded", "pypy")
 
 
 @cache
-def accepted_tags(series: Version, platform: str) -> frozenset[Tag]:
-    python, build = (series.major, series.minor), build_of(platform)
+def accepted_tags(version: Version, platform: str) -> frozenset[Tag]:
+    """Of a series or of one of its patches: they are the same."""
+    python, build = (version.major, version.minor), build_of(platform)
     platforms = tuple(_platforms(platform))
-    number = f"{series.major}{series.minor}"
+    number = f"{version.major}{version.minor}"
     if build == "pypy":
         interpreter = f"pp{number}"
         tags = set(generic_tags(interpreter, [f"pypy{number}_{_PYPY_ABI}"], platforms))

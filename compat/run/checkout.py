@@ -349,7 +349,7 @@ def built_checkout(
 
 def _missing(order: CheckoutOrder, wheels: Sequence[CheckoutWheel]) -> Iterator[Version]:
     for python in order.pythons:
-        tags = accepted_tags(Version(f"{python.major}.{python.minor}"), order.platform)
+        tags = accepted_tags(python, order.platform)
         if any(not tags.isdisjoint(wheel.tags) for wheel in wheels):
             continue
         if wheels and not admits(wheels[0].published.requires_python, python):

@@ -20,7 +20,7 @@ from compat.declare.capabilities import (
     reach_above,
     with_table,
 )
-from compat.declare.faults import Finding, faults_of
+from compat.declare.faults import suite_faults_at
 from compat.declare.matrix import Matrix
 from compat.declare.project import (
     SETTINGS_FILES,
@@ -33,7 +33,6 @@ from compat.declare.suite import OTHER_SETTINGS, asked_names
 from compat.declare.suite_table import Suite, Tier
 from compat.errors import DeclarationError
 from compat.files import read_if_there
-from compat.value import Value
 
 # Plugins that a plain pytest run would load and a cell does not. A retry hides a failure. A
 # shuffled order gives equal cells different tests. All others are loaded; options that activate
@@ -172,17 +171,13 @@ def suite_notes(
     return tuple(notes)
 
 
-class SuiteCore(Value, frozen=True):
-    """What a smoke run requires: the ids of the core, and the tests that must report under them."""
-
-    ids: frozenset[str]
-    tests: frozenset[str]
-
-
-def suite_core(folder: Path, patterns: Sequence[str]) -> SuiteCore:
+def suite_core(folder: Path, patterns: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return what a smoke run requires: the ids of the core, and the tests that must report under
+    them.
+    """
     texts = _texts(folder)
     ids = core_ids(patterns, texts)
-    return SuiteCore(ids=ids, tests=core_tests(ids, texts))
+    return ids, core_tests(ids, texts)
 
 
 def owed_capabilities(folder: Path, suite: Suite) -> dict[Tier, frozenset[str]]:
@@ -359,5 +354,4 @@ def _is_in(path: Path, folder: Path) -> bool:
 
 def _fault(matrix: Matrix, message: str, hint: str) -> DeclarationError:
     source = f"matrices/{matrix.name}/matrix.toml"
-    finding = Finding("suite", ("suite", "tests"), message, hint)
-    return DeclarationError(*faults_of(source, [finding]))
+    return DeclarationError(*suite_faults_at(source, ("tests",), message, hint))

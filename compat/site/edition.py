@@ -211,7 +211,7 @@ class MatrixReport:
 
     @cached_property
     def lanes(self) -> LaneReport:
-        return lane_report(self.snapshot, lambda cell: self._read(decode_lock, cell))
+        return lane_report(self.snapshot, self.lock)
 
     @cached_property
     def advisor(self) -> Advisor:
