@@ -254,10 +254,8 @@ _WITH_A_WORD = re.compile(
 _NOTE = "# compat: "
 
 
-class ProjectSettings(Value, frozen=True, kw_only=True):
-    """Settings of pytest by key, each a text or a list of texts."""
-
-    values: Mapping[str, Any]
+# Settings of pytest by key, each a text or a list of texts.
+ProjectSettings = Mapping[str, Any]
 
 
 def settings_in(name: str, text: str) -> ProjectSettings | None:
@@ -273,8 +271,8 @@ def settings_in(name: str, text: str) -> ProjectSettings | None:
         return None
     section = _SECTIONS.get(name, "pytest")
     if parser.has_section(section):
-        return ProjectSettings(values={key: value or "" for key, value in parser.items(section)})
-    return ProjectSettings(values={}) if name.endswith("pytest.ini") else None
+        return {key: value or "" for key, value in parser.items(section)}
+    return {} if name.endswith("pytest.ini") else None
 
 
 def cell_settings(
@@ -286,7 +284,7 @@ def cell_settings(
     `names` are the packages that the suite requires. Hypothesis gets a fixed seed, so that equal
     cells run equal examples.
     """
-    values = {} if settings is None else dict(settings.values)
+    values = dict(settings or {})
     addopts = values.pop("addopts", "")
     options, left_out = _kept(addopts if isinstance(addopts, list) else split_options(addopts))
     left_out += [key for key in values if _DROPPED_KEYS.match(key) and key != "testpaths"]
@@ -314,7 +312,7 @@ def _of_pyproject(text: str) -> ProjectSettings | None:
         return None
     # pytest 9 reads the table itself, too; see "native TOML" in its documentation.
     values = pytest.get("ini_options", pytest)
-    return ProjectSettings(values=values) if isinstance(values, dict) else None
+    return values if isinstance(values, dict) else None
 
 
 def split_options(text: Any) -> list[str]:

@@ -230,7 +230,7 @@ def _settings_by_key(name: str, text: str) -> dict[str, str]:
     settings = settings_in(name, text)
     return {
         key: shlex.join(map(str, value)) if isinstance(value, list) else str(value)
-        for key, value in (settings.values if settings else {}).items()
+        for key, value in (settings or {}).items()
     }
 
 

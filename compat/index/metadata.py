@@ -294,15 +294,19 @@ _ARCHIVE = (zipfile.BadZipFile, zlib.error, struct.error)
 DAMAGED = (*_ARCHIVE, EOFError, RuntimeError, ValueError, LookupError)
 
 
+_MOST_MODULES = 20_000
+_MOST_BYTES = 200_000_000  # of sources in one wheel; the largest seen has 60 MB
+
+
 class NotMetadata(ValueError):
     """The text is not the METADATA of this wheel; the message says why."""
 
 
 class MetadataReader:
-    """Reads what wheels require, cached forever by hash: a wheel never changes."""
+    """Reads wheels. What they require is cached by hash forever: a wheel never changes."""
 
     def __init__(
-        self, settings: IndexSettings, limits: ResponseLimits, folder: Path | None
+        self, settings: IndexSettings, limits: ResponseLimits, folder: Path | None = None
     ) -> None:
         self._limits = limits
         self._web = Web(settings, limits)
@@ -350,6 +354,22 @@ class MetadataReader:
             raise unreachable(error, f"the list of files of {artifact.filename}") from error
         except DAMAGED:
             return {}
+
+    def sources(self, artifact: Artifact) -> dict[str, bytes]:
+        """The wheel is downloaded whole. Raises UnsoundFile for an unreadable wheel,
+        IndexUnreachable when it is not available.
+        """
+        try:
+            with whole_wheel(self._wheels, artifact) as file, zipfile.ZipFile(file) as wheel:
+                members = [info for info in wheel.infolist() if _is_module(info.filename)]
+                size = sum(info.file_size for info in members)
+                if len(members) > _MOST_MODULES or size > _MOST_BYTES:
+                    raise NotMetadata(f"it has {len(members)} modules, more than are read")
+                return {info.filename: wheel.read(info) for info in members}
+        except DAMAGED as fault:
+            raise _unsound(artifact.filename, fault) from fault
+        except (*NETWORK, OSError) as fault:
+            raise unreachable(fault, artifact.filename) from fault
 
     def close(self) -> None:
         self._web.close()
@@ -526,36 +546,6 @@ def _parsed(text: bytes, filename: str) -> Published:
     with contextlib.suppress(InvalidSpecifier):
         asked = SpecifierSet(raw["requires_python"]) if raw.get("requires_python") else None
     return Published(requires_python=asked, requires_dist=tuple(raw.get("requires_dist", ())))
-
-
-_MOST_MODULES = 20_000
-_MOST_BYTES = 200_000_000  # of sources in one wheel; the largest seen has 60 MB
-
-
-class SourceReader:
-    """Reads sources of wheels from an index."""
-
-    def __init__(self, settings: IndexSettings) -> None:
-        self._web = Web(settings, whole_wheel_limits(ResponseLimits()))
-
-    def sources(self, artifact: Artifact) -> dict[str, bytes]:
-        """The wheel is downloaded whole. Raises UnsoundFile for an unreadable wheel,
-        IndexUnreachable when it is not available.
-        """
-        try:
-            with whole_wheel(self._web, artifact) as file, zipfile.ZipFile(file) as wheel:
-                members = [info for info in wheel.infolist() if _is_module(info.filename)]
-                size = sum(info.file_size for info in members)
-                if len(members) > _MOST_MODULES or size > _MOST_BYTES:
-                    raise NotMetadata(f"it has {len(members)} modules, more than are read")
-                return {info.filename: wheel.read(info) for info in members}
-        except DAMAGED as fault:
-            raise _unsound(artifact.filename, fault) from fault
-        except (*NETWORK, OSError) as fault:
-            raise unreachable(fault, artifact.filename) from fault
-
-    def close(self) -> None:
-        self._web.close()
 
 
 def wheel_to_read(release: Release) -> Artifact | None:
