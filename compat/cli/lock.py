@@ -14,7 +14,7 @@ from compat.fleet.batch import LockResult
 from compat.lock.lockfile import Refusal
 from compat.lock.mixed import changed_inputs, changed_pins
 from compat.plan.cell import Cell
-from compat.plan.plan import Infeasible, facts_for, lockable_cells, runnable_cells
+from compat.plan.plan import Infeasible, facts_for, lockable_cells, named_cells
 from compat.results.lifted import lifted
 from compat.site.lock_facts import LockFacts, lock_facts
 from compat.site.wording import count
@@ -79,7 +79,7 @@ def lock_command(
             raise UsageError.of("--plain covers every release: no cells, no --check")
         raise Exit(ask_plain(workspace, locker_of(workspace, locker), jobs, most, given.as_json))
     facts, resolver = workspace.feasibility, locker_of(workspace, locker)
-    cells = runnable_cells(facts, words) if words else ()
+    cells = named_cells(facts, words, beyond_axes=True) if words else ()
     if not words:
         planned = {cell.id: cell for cell in lockable_cells(facts)}
         names = [cell_id for cell_id, _ in workspace.lock_paths()]

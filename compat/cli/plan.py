@@ -29,7 +29,7 @@ from compat.plan.plan import (
     counts,
     explain,
     facts_for,
-    runnable_cells,
+    named_cells,
     unneeded_faults,
 )
 from compat.results.coverage import CellCount, cell_count, coverage
@@ -127,7 +127,7 @@ def plan_command(
         # Without a word about which catalogue it is: the answer is one cell's, not the matrix's.
         catalogue = workspace.kept_catalogue
         facts = workspace.facts_of(workspace.catalogue if catalogue is None else catalogue)
-        (cell,) = runnable_cells(facts, [explained])
+        (cell,) = named_cells(facts, [explained], beyond_axes=True)
         lines, verdict = explain(facts_for(facts, cell), cell), workspace.verdict(cell.id)
         if verdict.evidence in ("asked", "inferred") or verdict.blocked_by:
             known = f"known without a run ({verdict.evidence})"

@@ -385,7 +385,10 @@ def parse_pin(text: str) -> SpecifierSet:
 def decode_custom(kind: type, raw: Any) -> Any:
     """Decode the types that msgspec does not know; the `dec_hook` of every declaration."""
     if kind is When:
-        return _when(raw)
+        if not isinstance(raw, dict) or not all(isinstance(text, str) for text in raw.values()):
+            raise ValueError("Expected a table of axis = 'specifier' or axis = 'moved'")
+        pairs = ((axis, parse_condition(text)) for axis, text in raw.items())
+        return When(tuple(sorted(pairs, key=lambda pair: pair[0])))
     if not isinstance(raw, str):
         raise ValueError(f"Expected `str`, got `{type(raw).__name__}`")
     if kind is SpecifierSet:
@@ -409,13 +412,6 @@ def _specifier_or(text: str, *words: str) -> SpecifierSet:
         return parsing.parse_specifier(text)
     except ValueError as error:
         raise ValueError(f"{error}; also {choice(text, words)}") from error
-
-
-def _when(raw: object) -> When:
-    if not isinstance(raw, dict) or not all(isinstance(text, str) for text in raw.values()):
-        raise ValueError("Expected a table of axis = 'specifier' or axis = 'moved'")
-    pairs = ((axis, parse_condition(text)) for axis, text in raw.items())
-    return When(tuple(sorted(pairs, key=lambda pair: pair[0])))
 
 
 Months = Annotated[int, msgspec.Meta(ge=1, le=240)]

@@ -70,7 +70,10 @@ def unrequired_imports(
     these import. `brought` is called for a doubtful module. Nothing is reported in doubt.
     """
     asked = asked_names(matrix)
-    for path, module, line in _imported(texts, _certain(texts)):
+    ignores = any("ignore" in text for path, text in texts.items() if path.endswith("conftest.py"))
+    collected = filter(is_collected, texts)
+    certain = (path for path in collected if not ignores or path.endswith("conftest.py"))
+    for path, module, line in _imported(texts, certain):
         tool = _TEST_TOOLS.get(module) or _plugin_named(module)
         distributions = tool or _LIBRARIES.get(module, ())
         if not distributions or not asked.isdisjoint(distributions) or module in _own(matrix):
@@ -114,13 +117,6 @@ def modules_of(distribution: str) -> frozenset[str]:
 def distribution_of(module: str) -> str:
     """Return the known distribution of a module, else ""."""
     return next(iter((_TEST_TOOLS | _LIBRARIES).get(module, _plugin_named(module))), "")
-
-
-def _certain(texts: Mapping[str, str]) -> Iterator[str]:
-    ignores = any("ignore" in text for path, text in texts.items() if path.endswith("conftest.py"))
-    for path in filter(is_collected, texts):
-        if not ignores or path.endswith("conftest.py"):
-            yield path
 
 
 def _imported(texts: Mapping[str, str], collected: Iterable[str]) -> Iterator[tuple[str, str, int]]:
@@ -202,7 +198,11 @@ def unloaded_plugins(
         options = split_options(settings.get("addopts", ""))
         loaded = " ".join(_loaded(options)) + (python if "pytest_plugins" in python else "")
         for plugin in _PLUGINS:
-            word = _needing(plugin, settings, options)
+            needing = (
+                *filter(plugin.options.match, options),
+                *filter(plugin.keys.match, settings),
+            )
+            word = next(iter(needing), "")
             # An option that the suite itself speaks of may be its own.
             if not word or word.partition("=")[0] in python:
                 continue
@@ -242,14 +242,6 @@ def _loaded(options: list[str]) -> Iterator[str]:
             yield option[2:]
 
 
-def _needing(plugin: _Plugin, settings: Mapping[str, str], options: list[str]) -> str:
-    words = (
-        *(option for option in options if plugin.options.match(option)),
-        *(key for key in settings if plugin.keys.match(key)),
-    )
-    return next(iter(words), "")
-
-
 def _line(text: str, word: str) -> int:
     pattern = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
     numbered = enumerate(text.splitlines(), start=1)
@@ -281,21 +273,18 @@ def suite_faults(
         message = f"{shown(matrix.suite.path)} has no file of tests"
         return suite_faults_at(source, ("path",), message, "add at least one test_*.py")
     folder = "" if matrix.suite.tests else f"{source.rpartition('/')[0]}/{matrix.suite.path}/"
+    without_pytest: tuple[Fault, ...] = ()
+    if "pytest" not in asked_names(matrix):
+        message = "do not ask for pytest, which runs the suite in each cell"
+        without_pytest = suite_faults_at(source, ("requirements",), message, "add 'pytest'")
     return (
-        *_without_pytest(matrix, source),
+        *without_pytest,
         *_unparsable(matrix, texts, folder),
         *_settings(texts, folder),
         *unloaded_plugins(matrix, texts, folder, brought),
         *unrequired_imports(matrix, texts, folder, brought),
         *faults_of(source, core_findings(matrix.suite.core, texts)),
     )
-
-
-def _without_pytest(matrix: Matrix, source: str) -> tuple[Fault, ...]:
-    if "pytest" in asked_names(matrix):
-        return ()
-    message = "do not ask for pytest, which runs the suite in each cell"
-    return suite_faults_at(source, ("requirements",), message, "add 'pytest'")
 
 
 def _unparsable(matrix: Matrix, texts: Mapping[str, str], folder: str) -> Iterator[Fault]:

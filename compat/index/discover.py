@@ -14,7 +14,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.matrix import NOTHING, Matrix, PackageAxis, Selector, widened
+from compat.declare.matrix import NOTHING, Matrix, PackageAxis, widened
 from compat.declare.parsing import name_of_line
 from compat.declare.platforms import PLATFORMS
 from compat.errors import DeclarationError, Fault, IndexUnreachable, NoPage, UnsoundFile
@@ -53,7 +53,10 @@ def discover(
         if len(packages) < len(names):
             raise DeclarationError(*_unknown(matrix, packages, source))
         asked = packages[subject.normalised_name]
-        packages[asked.name] = _with_metadata(asked, subject.select, source, pool)
+        read = pool.map(lambda r: _release_with_metadata(r, source), asked.selected(subject.select))
+        filled = {release.version: release for release in read}
+        releases = tuple(filled.get(release.version, release) for release in asked.releases)
+        packages[asked.name] = msgspec.structs.replace(asked, releases=releases)
         pinned = known
         if pinned is None:
             pinned = required(matrix, packages[asked.name], source, pool)
@@ -187,16 +190,6 @@ def _names_at_hand(matrix: Matrix, packages: dict[str, Package], source: Release
     missing = {a.normalised_name for a in matrix.packages} - packages.keys()
     every = {name_of_line(text) for text in {*texts, *relaxed, matrix.suite.module}}
     return every - missing - {""}
-
-
-def _with_metadata(
-    package: Package, selector: Selector, source: ReleaseSource, pool: ThreadPoolExecutor
-) -> Package:
-    chosen = package.selected(selector)
-    read = pool.map(lambda release: _release_with_metadata(release, source), chosen)
-    filled = {release.version: release for release in read}
-    releases = tuple(filled.get(release.version, release) for release in package.releases)
-    return msgspec.structs.replace(package, releases=releases)
 
 
 def _release_with_metadata(release: Release, source: ReleaseSource) -> Release:

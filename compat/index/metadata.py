@@ -224,12 +224,6 @@ def without_login(url: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-def whole_wheel_limits(limits: ResponseLimits) -> ResponseLimits:
-    return msgspec.structs.replace(
-        limits, total=limits.wheel_total, max_bytes=limits.max_wheel_bytes
-    )
-
-
 def _origin(url: str) -> tuple[str, str]:
     parts = urlsplit(url)
     return parts.scheme, parts.netloc.rpartition("@")[2].lower()
@@ -310,7 +304,8 @@ class MetadataReader:
     ) -> None:
         self._limits = limits
         self._web = Web(settings, limits)
-        self._wheels = Web(settings, whole_wheel_limits(limits))
+        most = {"total": limits.wheel_total, "max_bytes": limits.max_wheel_bytes}
+        self._wheels = Web(settings, msgspec.structs.replace(limits, **most))
         self._folder = None if folder is None else folder / "metadata"
         self._has_files: bool | None = None
 

@@ -258,8 +258,13 @@ class CheckoutLocker:
         self._pin = pin
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
+        own = Requirement(f"{self._pin.name}=={self._pin.version.public}")
+        each = ((text, Requirement(text)) for text in inputs.requirements)
         asked = tuple(
-            f"{text}{_LOCAL}" if self._is_own(text) else text for text in inputs.requirements
+            f"{text}{_LOCAL}"
+            if canonicalize_name(r.name) == own.name and r.specifier == own.specifier
+            else text
+            for text, r in each
         )
         answer = self._locker.lock(msgspec.structs.replace(inputs, requirements=asked))
         if isinstance(answer, Refusal):
@@ -269,13 +274,8 @@ class CheckoutLocker:
             )
         pins = tuple(self._pin if pin.name == self._pin.name else pin for pin in answer.pins)
         injected = None if inputs.injected_pin is None else self._pin
-        own = msgspec.structs.replace(inputs, injected_pin=injected)
-        return msgspec.structs.replace(answer, inputs=own, pins=pins)
-
-    def _is_own(self, text: str) -> bool:
-        requirement = Requirement(text)
-        is_named = canonicalize_name(requirement.name) == self._pin.name
-        return is_named and str(requirement.specifier) == f"=={self._pin.version.public}"
+        inputs = msgspec.structs.replace(inputs, injected_pin=injected)
+        return msgspec.structs.replace(answer, inputs=inputs, pins=pins)
 
 
 def shown_release(pin: Pin, published: Published) -> SourceRelease:

@@ -9,7 +9,7 @@ its ids end in `-local`. Recipe `dated` has no such cells, as a checkout has tod
 import difflib
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
 import msgspec
@@ -422,21 +422,14 @@ def refuse_empty(matrix: Matrix, catalogue: Catalogue) -> None:
             raise NothingToDo.of(f"matrix {matrix.name!r} has no cells: {because}", hint=hint)
 
 
-def runnable_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]:
-    # Return the cells as `named_cells` does; an id may also be of a cell beyond the axes, with a
-    # version by which the matrix could be extended.
-    return named_cells(facts, patterns, extension_cell)
-
-
 def named_cells(
-    facts: Feasibility,
-    patterns: Iterable[str],
-    beyond_plan: Callable[[Feasibility, str], Cell | None] = lambda facts, cell_id: None,
+    facts: Feasibility, patterns: Iterable[str], beyond_axes: bool = False
 ) -> tuple[Cell, ...]:
     """Return the cells that ids and globs name, each once, in the order of the patterns, then of
     the plan.
 
-    A glob matches cells of variants only where it has a `+`. Raises UsageError for an id outside
+    A glob matches cells of variants only where it has a `+`. With `beyond_axes` an id may be of a
+    cell with a version by which the matrix could be extended. Raises UsageError for an id outside
     the product, and for a glob without a match. Raises NothingToDo when the matrix has no cells,
     EmptyLane when globs name only empty variants.
     """
@@ -445,7 +438,10 @@ def named_cells(
     empty: list[str] = []
     refuse_empty(facts.matrix, facts.catalogue)
     for pattern in patterns:
-        if (cell := planned_cell(facts, pattern) or beyond_plan(facts, pattern)) is not None:
+        cell = planned_cell(facts, pattern)
+        if cell is None and beyond_axes:
+            cell = extension_cell(facts, pattern)
+        if cell is not None:
             named[pattern] = cell
             continue
         every = every or {cell.id: cell for cell in every_cell(facts)}

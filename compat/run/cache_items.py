@@ -137,7 +137,8 @@ def _wheels(cache: Path, uv_cache: Path) -> Iterator[CacheItem]:
     folders = _pointers(uv_cache)
     for wheel, pointers in sorted(folders.items()):
         # The link leads to the folder that holds the wheel's files.
-        size, used = _sum(map(_taken, sorted({pointer.resolve() for pointer in pointers})))
+        parts = [_taken(place) for place in {pointer.resolve() for pointer in pointers}]
+        size, used = sum(size for size, _ in parts), max(used for _, used in parts)
         yield CacheItem(kind="packages", name=str(wheel.relative_to(cache)), size=size, used=used)
 
 
@@ -166,8 +167,3 @@ def _taken(path: Path) -> tuple[int, float]:
 
 def _last_use(status: os.stat_result) -> float:
     return max(status.st_atime, status.st_mtime, status.st_ctime)
-
-
-def _sum(parts: Iterable[tuple[int, float]]) -> tuple[int, float]:
-    listed = list(parts)
-    return sum(size for size, _ in listed), max((used for _, used in listed), default=0.0)
