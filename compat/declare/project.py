@@ -232,7 +232,8 @@ def _texts(value: object, key: str) -> tuple[str, ...]:
     return tuple(_text(text, key) for text in value)
 
 
-# Where pytest looks, in its order, and the section that makes a file one of settings.
+# Where pytest looks, in its order (https://docs.pytest.org/en/stable/reference/customize.html), and
+# the section that makes a file one of settings.
 SETTINGS_FILES = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _SECTIONS = {"setup.cfg": "tool:pytest"}
 # The tests are named to pytest, and it has no cache in a cell.

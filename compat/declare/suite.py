@@ -16,7 +16,7 @@ from compat.declare.capabilities import SETTINGS, core_findings, is_test_file, t
 from compat.declare.faults import faults_of, shown, suite_faults_at
 from compat.declare.matrix import Matrix
 from compat.declare.parsing import parse_requirement
-from compat.declare.project import settings_in, split_options
+from compat.declare.project import SETTINGS_FILES, settings_in, split_options
 from compat.errors import Fault
 from compat.value import Value
 
@@ -149,11 +149,6 @@ def _free_imports(text: str) -> Iterator[tuple[str, int]]:
             yield node.module.partition(".")[0], node.lineno
 
 
-# Where else pytest looks for its settings:
-# https://docs.pytest.org/en/stable/reference/customize.html
-OTHER_SETTINGS = ("pyproject.toml", "tox.ini", "setup.cfg")
-
-
 class _Plugin(NamedTuple):
     """A plugin of pytest: what brings it, the module to load, and what only it understands."""
 
@@ -192,7 +187,7 @@ def unloaded_plugins(
     own tests, cells load the required plugins.
     """
     python = "\n".join(text for path, text in texts.items() if path.endswith(".py"))
-    files = [SETTINGS] if SETTINGS in texts else [name for name in OTHER_SETTINGS if name in texts]
+    files = [SETTINGS] if SETTINGS in texts else [name for name in SETTINGS_FILES if name in texts]
     for name in files:
         settings = _settings_by_key(name, texts[name])
         options = split_options(settings.get("addopts", ""))

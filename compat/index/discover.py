@@ -29,7 +29,6 @@ from compat.index.release import (
     releases_of,
     usable_wheels,
 )
-from compat.value import Value
 
 THREADS = 8  # enough to hide an index's latency, few enough not to look like an attack
 
@@ -222,18 +221,6 @@ def catalogue_notes(catalogue: Catalogue) -> Iterator[str]:
 _PINS = ("==", "===", "~=")
 
 
-class Pins(Value, frozen=True, kw_only=True):
-    """Pins of the subject's releases by package, and the packages that rules set free."""
-
-    pins: dict[str, tuple[SpecifierSet, ...]]
-    free: frozenset[str]
-
-    def admit(self, name: str, release: Release) -> bool:
-        return any(
-            pin.contains(release.version, prereleases=True) for pin in self.pins.get(name, ())
-        )
-
-
 def is_pin(specifier: SpecifierSet) -> bool:
     return any(part.operator in _PINS for part in specifier)
 
@@ -242,8 +229,8 @@ def required(
     matrix: Matrix, subject: Package, source: ReleaseSource, pool: ThreadPoolExecutor
 ) -> tuple[Required, ...]:
     axes = {str(axis.normalised_name) for axis in matrix.packages}
-    pins = _pins(matrix, subject)
-    names = sorted((pins.pins.keys() | pins.free) - axes)
+    pins, free = _pins(matrix, subject)
+    names = sorted((pins.keys() | free) - axes)
     asked = frozenset({*names, *axes})
 
     def of(name: str) -> Required | None:
@@ -251,12 +238,13 @@ def required(
         every = releases_of(source.package, name)
         releases = (_with_files(r, fitting_files(matrix, r, patches).artifacts) for r in every)
         package = Package(name=name, releases=tuple(releases))
-        return _required(package, pins, asked, source)
+        return _required(package, pins.get(name, set()), name in free, asked, source)
 
     return tuple(entry for entry in pool.map(of, names) if entry is not None)
 
 
-def _pins(matrix: Matrix, subject: Package) -> Pins:
+def _pins(matrix: Matrix, subject: Package) -> tuple[dict[str, set[SpecifierSet]], set[str]]:
+    # Pins of the subject's releases by package, and the packages that rules set free.
     pins: dict[str, set[SpecifierSet]] = {}
     names: set[str] = set()
     for release in subject.selected(matrix.subject_axis.select):
@@ -275,28 +263,33 @@ def _pins(matrix: Matrix, subject: Package) -> Pins:
             pins.setdefault(name, set()).add(relaxation.specifier)
         else:
             free.add(name)
-    return Pins(
-        pins={name: tuple(specifiers) for name, specifiers in pins.items()}, free=frozenset(free)
-    )
+    return pins, free
 
 
 def _required(
-    package: Package, pins: Pins, asked: frozenset[str], source: ReleaseSource
+    package: Package,
+    pins: set[SpecifierSet],
+    is_free: bool,
+    asked: frozenset[str],
+    source: ReleaseSource,
 ) -> Required | None:
-    admitted = [release for release in package.releases if pins.admit(package.name, release)]
-    is_free = package.name in pins.free
+    admitted = [
+        release
+        for release in package.releases
+        if any(pin.contains(release.version, prereleases=True) for pin in pins)
+    ]
     candidates = package.releases if is_free else tuple(admitted)
     # Requirements on each other rarely change: the oldest and the newest release show whether there
     # are any.
     ends = (_with_requirements(r, asked, source) for r in (*candidates[:1], *candidates[-1:]))
     telling = any(r.published is not None and r.published.requires_dist for r in ends)
     whole = is_free and telling
-    if not whole and package.name not in pins.pins:
+    if not whole and not pins:
         return None
     listed = package.releases if whole else tuple(admitted)
     if telling:
         listed = tuple(_with_requirements(release, asked, source) for release in listed)
-    texts = tuple(sorted(map(str, pins.pins.get(package.name, ()))))
+    texts = tuple(sorted(map(str, pins)))
     return Required(name=package.name, releases=listed, pins=texts, whole=whole)
 
 

@@ -50,31 +50,25 @@ class Obstacle(Value, frozen=True, kw_only=True):
     package: str = ""
 
 
-class RefusingAxis(Value, frozen=True, kw_only=True):
-    """An axis whose coordinate a release rejects, and the rejecting requirement."""
-
-    axis: PackageAxis
-    pin: SpecifierSet | None
+# An axis whose coordinate a release rejects, and the rejecting requirement.
+Refusing = tuple[PackageAxis, SpecifierSet | None]
 
 
 def conflict(
     cell: Cell,
     subject: PackageAxis,
-    refused: Mapping[Version, Sequence[RefusingAxis]],
+    refused: Mapping[Version, Sequence[Refusing]],
     unusable: Mapping[Version, str],
 ) -> Obstacle:
     """An axis that all of them reject is named alone; else each release with the first that it
     rejects.
     """
     coordinate = cell.on(subject.name)
-    by_axis = [{refusing.axis.name: refusing for refusing in each} for each in refused.values()]
-    shared = [name for name in by_axis[0] if all(name in axes for axes in by_axis)]
-    if shared:
-        axis = by_axis[0][shared[0]].axis
-        pins = {
-            version: str(axes[axis.name].pin)
-            for version, axes in zip(refused, by_axis, strict=True)
-        }
+    by_axis = [{axis.name: pin for axis, pin in each} for each in refused.values()]
+    first = next(iter(refused.values()))
+    axis = next((a for a, _ in first if all(a.name in axes for axes in by_axis)), None)
+    if axis is not None:
+        pins = {v: str(axes[axis.name]) for v, axes in zip(refused, by_axis, strict=True)}
         several = len(refused) + len(unusable) > 1
         wanted = [
             f"{pin} ({versions})" if several else pin for pin, versions in grouped(pins).items()
@@ -89,12 +83,12 @@ def conflict(
         firsts = {version: each[0] for version, each in refused.items()}
         each = by_reason(
             {
-                v: f"requires {r.axis.package} {r.pin}, not {cell.on(r.axis.name).version}"
-                for v, r in firsts.items()
+                v: f"requires {axis.package} {pin}, not {cell.on(axis.name).version}"
+                for v, (axis, pin) in firsts.items()
             }
         )
         because = f"no release of {subject.package} {coordinate.version} admits all: {each}"
-        names = {first.axis.name for first in firsts.values()}
+        names = {axis.name for axis, _ in firsts.values()}
         between = [c.text for c in cell.coordinates if c.axis in names]
     if unusable:
         because += f"; of the others {by_reason(unusable)}"
@@ -649,10 +643,10 @@ class Feasibility:
             if a.name not in axes and not a.url
         }
 
-    def refused(self, cell: Cell, release: Release) -> tuple[RefusingAxis, ...]:
+    def refused(self, cell: Cell, release: Release) -> tuple[Refusing, ...]:
         relaxations = self.rules.relaxations(cell)
         return tuple(
-            RefusingAxis(axis=axis, pin=self._asked_of(cell, axis, release, relaxations))
+            (axis, self._asked_of(cell, axis, release, relaxations))
             for axis in self._others
             if not self._admitted(cell, axis, release, relaxations)
         )

@@ -395,7 +395,7 @@ def _lowest_place(facts: Feasibility, place: dict[str, Coordinate]) -> Cell | No
         able: list[tuple[bool, Coordinate]] = []
         for coordinate in axis_coordinates(axis, facts.catalogue):
             trial = cell_at(chosen | {axis.name: coordinate})
-            refused = {refusing.axis.name for refusing in facts.refused(trial, release)}
+            refused = {other.name for other, _ in facts.refused(trial, release)}
             usable = () if axis.name in refused else facts.usable(trial, axis)
             if usable:
                 able.append(

@@ -29,7 +29,7 @@ from compat.declare.project import (
     noted_settings,
     settings_in,
 )
-from compat.declare.suite import OTHER_SETTINGS, asked_names
+from compat.declare.suite import asked_names
 from compat.declare.suite_table import Suite, Tier
 from compat.errors import DeclarationError
 from compat.files import read_if_there
@@ -77,7 +77,7 @@ def packages_above(folder: Path, tests: str) -> dict[str, str]:
 
 
 def settings_texts(folder: Path) -> dict[str, str]:
-    contents = {name: read_if_there(folder / name) for name in (SETTINGS, *OTHER_SETTINGS)}
+    contents = {name: read_if_there(folder / name) for name in SETTINGS_FILES}
     return {
         name: content.decode(errors="replace")
         for name, content in contents.items()
