@@ -75,7 +75,7 @@ EDGES = {
     "compat/run/builds.py": {"os", "pathlib", "shutil", "tempfile"},
     "compat/run/bytecode.py": {"os", "pathlib", "tempfile"},
     "compat/run/cache_items.py": {"os", "pathlib"},
-    "compat/run/checkout.py": {"pathlib", "shutil", "subprocess"},
+    "compat/run/checkout.py": {"pathlib", "shutil"},
     "compat/run/compiling.py": {"os"},
     "compat/run/isolation.py": {"pathlib", "shutil"},
     "compat/run/keeper.py": {"os", "socket", "time"},

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import SpecifierSet
+from packaging.specifiers import Specifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -337,13 +337,15 @@ def readable(texts: Iterable[str]) -> Iterator[Requirement]:
             yield Requirement(text)
 
 
-def lowest_of(specifier: SpecifierSet) -> Version | None:
-    """Return the lowest version of a range (`>=`, `>`, `~=`, `==1.*`); None without one."""
+def lowest_of(clauses: Iterable[Specifier], exact: bool = False) -> Version | None:
+    """Return the lowest version of a range (`>=`, `>`, `~=`, `==1.*`), or of an `exact` one, too;
+    None without one.
+    """
     bounds = [
         Version(part.version.removesuffix(".*"))
-        for part in specifier
+        for part in clauses
         if part.operator in (">=", ">", "~=")
-        or (part.operator == "==" and part.version.endswith(".*"))
+        or (part.operator == "==" and (exact or part.version.endswith(".*")))
     ]
     return max(bounds, default=None)
 

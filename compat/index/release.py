@@ -137,6 +137,10 @@ def releases_of(package_of: Callable[[str], Package], name: str) -> tuple[Releas
         return ()
 
 
+def release_of(package_of: Callable[[str], Package], name: str, version: Version) -> Release | None:
+    return next((r for r in releases_of(package_of, name) if r.version == version), None)
+
+
 def earliest_upload(releases: Iterable[Release]) -> datetime.datetime | None:
     return min((r.uploaded for r in releases if r.uploaded is not None), default=None)
 

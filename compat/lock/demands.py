@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 from compat.declare.matrix import ANY, NOTHING, Matrix, Relaxation
 from compat.declare.parsing import name_of_line
-from compat.index.release import Package, Release, releases_of
+from compat.index.release import Package, Release, release_of
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.lock.recipe import asked_lines, pinned
 from compat.lock.sources import fits_cell
@@ -182,12 +182,11 @@ class KnownLocks:
             return True
         key = (pin.name, pin.version, _world(inputs))
         if key not in self._dates:
+            release = release_of(self._package_of, pin.name, pin.version)
             dates = [
                 artifact.uploaded
-                for release in releases_of(self._package_of, pin.name)
-                for artifact in release.artifacts
-                if release.version == pin.version
-                and artifact.uploaded is not None
+                for artifact in (() if release is None else release.artifacts)
+                if artifact.uploaded is not None
                 and not artifact.yanked
                 and (fits_cell(artifact, inputs) or pin.name in lock.builds)
             ]

@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from compat.declare.parsing import name_of_line, parse_release
 from compat.errors import DeclarationError
-from compat.index.release import Artifact, ReleaseSource, releases_of
+from compat.index.release import Artifact, ReleaseSource, release_of
 from compat.lock.lock_text import decode_lock
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.recipe import asks_as_declared, inputs_of, soft_packages
@@ -188,9 +188,8 @@ class _Pins:
             lambda pin: [
                 file
                 for source in sources
-                for release in releases_of(source.package, pin.name)
+                if (release := release_of(source.package, pin.name, pin.version))
                 for file in release.artifacts
-                if release.version == pin.version
             ]
         )
 

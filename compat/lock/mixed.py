@@ -10,13 +10,13 @@ from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, Relaxation
 from compat.declare.parsing import minor_series, name_of_line
-from compat.index.release import Artifact, Published, Release, ReleaseSource, releases_of
+from compat.index.release import Artifact, Published, Release, ReleaseSource, release_of
 from compat.lock.lockfile import Inputs, Lock, Locker, Pin, Refusal
 from compat.lock.recipe import inputs_of
 from compat.lock.sources import SourceRelease
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
-from compat.plan.platform import accepted_tags, admits, marker_values
+from compat.plan.platform import fits, marker_values
 from compat.plan.requirements import Asked, active
 from compat.value import Value
 
@@ -139,8 +139,7 @@ def tree_of(lock: Lock, roots: Iterable[str], asks: Asks) -> frozenset[str]:
 def published_asks(source: ReleaseSource, platform: str) -> Asks:
     @cache
     def asks(name: str, version: Version, python: Version) -> tuple[Asked, ...]:
-        releases = releases_of(source.package, name)
-        release = next((r for r in releases if r.version == version), None)
+        release = release_of(source.package, name, version)
         wheel = None if release is None else usable_wheel(release, python, platform)
         if wheel is None:
             return ()
@@ -150,17 +149,8 @@ def published_asks(source: ReleaseSource, platform: str) -> Asks:
 
 
 def usable_wheel(release: Release, python: Version, platform: str) -> Artifact | None:
-    tags = accepted_tags(python, platform)
-    return next(
-        (
-            artifact
-            for artifact in release.artifacts
-            if not tags.isdisjoint(artifact.tags)
-            and not artifact.set_aside
-            and admits(artifact.requires_python, python)
-        ),
-        None,
-    )
+    files = (artifact for artifact in release.artifacts if not artifact.set_aside)
+    return next((file for file in files if fits(file, python, platform)), None)
 
 
 def refused_by_metadata(lock: Lock, ends: Sequence[Lock], asks: Asks) -> str:

@@ -235,7 +235,7 @@ class _Relaxing:
             self._avoided, self._free = avoided, free
 
     def _beyond(self, name: str, version: Version) -> str:
-        lowest = _lower_end(self._published(name))
+        lowest = lowest_of(chain.from_iterable(self._published(name)), exact=True)
         if lowest is not None and version < lowest:
             return ">"
         axes = [axis.name for axis in self._facts.matrix.packages]
@@ -366,7 +366,8 @@ class _Relaxing:
             f"{name}>={lowest}"
             for name in sorted(self._soft - self._kept)
             if (name in self._free or not self._relaxations[name].specifier)
-            and (lowest := _lower_end(self._published(name))) is not None
+            and (lowest := lowest_of(chain.from_iterable(self._published(name)), exact=True))
+            is not None
             and name in pins
             and pins[name] > lowest
         ]
@@ -514,16 +515,6 @@ def final_versions(package: Package) -> list[Version]:
 
 def _admits(specifiers: Iterable[SpecifierSet], version: Version) -> bool:
     return all(specifier.contains(version, prereleases=True) for specifier in specifiers)
-
-
-def _lower_end(specifiers: Iterable[SpecifierSet]) -> Version | None:
-    bounds = [
-        Version(clause.version.removesuffix(".*"))
-        for specifier in specifiers
-        for clause in specifier
-        if clause.operator in (">=", ">", "~=", "==")
-    ]
-    return max(bounds, default=None)
 
 
 def _lowest(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) -> Inputs:

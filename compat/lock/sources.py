@@ -20,7 +20,7 @@ from packaging.version import Version
 from compat.index.release import Artifact, Published, Release, ReleaseSource, releases_of
 from compat.lock.lockfile import Inputs, Pin, Refusal
 from compat.lock.refusals import needs_builds
-from compat.plan.platform import accepted_tags, admits
+from compat.plan.platform import fits
 from compat.value import Value
 
 Build = Callable[[Inputs, Pin], Published | Refusal]
@@ -151,6 +151,4 @@ def pure_wheel(
 
 
 def fits_cell(artifact: Artifact, inputs: Inputs) -> bool:
-    tags = accepted_tags(inputs.python, inputs.platform)
-    is_taken = admits(artifact.requires_python, inputs.python) and not artifact.yanked
-    return is_taken and not tags.isdisjoint(artifact.tags)
+    return not artifact.yanked and fits(artifact, inputs.python, inputs.platform)

@@ -32,8 +32,12 @@ sysconfig.get_config_vars()
 Done = subprocess.CompletedProcess[str]
 
 
-def run_resolver(
-    command: list[str], folder: Path, environ: Mapping[str, str], seconds: int
+def run_tool(
+    command: list[str],
+    folder: Path,
+    environ: Mapping[str, str],
+    seconds: int,
+    errors: str = "replace",
 ) -> Done:
     name = Path(command[0]).name
     _LOG.info("running %s", shlex.join(command))
@@ -44,7 +48,7 @@ def run_resolver(
             env=dict(environ),
             capture_output=True,
             text=True,
-            errors="replace",
+            errors=errors,
             stdin=subprocess.DEVNULL,
             timeout=seconds,
             check=False,
@@ -52,7 +56,8 @@ def run_resolver(
     except subprocess.TimeoutExpired as error:
         raise ToolFailed.of(f"{name} had no answer after {seconds} s") from error
     except OSError as fault:
-        raise ToolFailed.of(f"{name} could not be started: {fault.strerror}") from fault
+        message = f"{name} could not be started: {fault.strerror}"
+        raise ToolFailed.of(message, hint=f"install {name}") from fault
 
 
 # Generous: locks take seconds, but an index without metadata files makes uv read every wheel by
@@ -184,7 +189,7 @@ class UvLocker:
                 shelf.mkdir()
                 shelved(releases, shelf)
                 arguments.append("--find-links=shelf")
-            done = run_resolver(arguments, Path(folder), self._environ, _SECONDS)
+            done = run_tool(arguments, Path(folder), self._environ, _SECONDS)
         if done.returncode == 0:
             return decode_pins(done.stdout)
         return refused(inputs.cell, done.stderr)

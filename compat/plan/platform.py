@@ -9,6 +9,7 @@ from packaging.version import Version
 
 from compat.declare.parsing import minor_series
 from compat.declare.platforms import MACOS, PlatformFacts, facts_of_target
+from compat.index.release import Artifact
 
 # PEP 513, 571 and 599 named these policies before PEP 600 named them by their glibc.
 _LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
@@ -91,6 +92,11 @@ def marker_values(patch: Version, platform: str) -> dict[str, str]:
 
 def admits(requires_python: SpecifierSet | None, patch: Version) -> bool:
     return requires_python is None or requires_python.contains(patch, prereleases=True)
+
+
+def fits(artifact: Artifact, python: Version, platform: str) -> bool:
+    tags = accepted_tags(python, platform)
+    return admits(artifact.requires_python, python) and not tags.isdisjoint(artifact.tags)
 
 
 def is_too_old(requires_python: SpecifierSet | None, patch: Version) -> bool:

@@ -15,7 +15,7 @@ from uv import find_uv_bin
 
 from compat.files import remove_tree
 from compat.lock.lockfile import Pin
-from compat.lock.uv import run_resolver
+from compat.lock.uv import run_tool
 from compat.run.isolation import HIGHEST_FIRST
 from compat.value import Value
 
@@ -99,7 +99,7 @@ def remove_items(items: Sequence[CacheItem], cache: Path, variables: Mapping[str
         if any(wheel.is_relative_to(uv_cache) for wheel in wheels):
             prune = [find_uv_bin(), "cache", "prune", "--no-config", "--quiet"]
             own = {**variables, "UV_CACHE_DIR": str(uv_cache)}
-            run_resolver(prune, cache, own, _UV_SECONDS)
+            run_tool(prune, cache, own, _UV_SECONDS)
     for item in items:
         path = cache / item.name
         if item.kind in ("bytecode", "seals"):

@@ -95,10 +95,14 @@ def suite_digest(folder: Path) -> str:
     A table generated from records, between its marks in a document, is excluded: it depends on
     results.
     """
+    listed = ((path.relative_to(folder).as_posix(), path) for path in _suite_files(folder))
+    return _digest((name, _asked(path)) for name, path in listed)
+
+
+def _digest(contents: Iterable[tuple[str, bytes]]) -> str:
     digest = hashlib.sha256()
-    for path in _suite_files(folder):
-        parts = path.relative_to(folder).parts
-        digest.update("/".join(parts).encode() + b"\0" + hashlib.sha256(_asked(path)).digest())
+    for name, content in contents:
+        digest.update(name.encode() + b"\0" + hashlib.sha256(content).digest())
     return digest.hexdigest()
 
 
@@ -220,10 +224,7 @@ def placed_suite(folder: Path, matrix: Matrix, cache: Callable[[], Path]) -> Pat
     own = project_settings(repository, matrix.suite.tests)
     contents[SETTINGS] = cell_settings(own, matrix.suite.arguments, names).encode()
     contents |= dict.fromkeys(_packages(repository, matrix, contents), MARK)
-    digest = hashlib.sha256()
-    for name in sorted(contents):
-        digest.update(name.encode() + b"\0" + hashlib.sha256(contents[name]).digest())
-    place = cache() / "suites" / digest.hexdigest()
+    place = cache() / "suites" / _digest(sorted(contents.items()))
     if not place.is_dir():
         # Written under another name first: a copy is complete or absent.
         part = files.new_folder(place.with_suffix(".part"))
