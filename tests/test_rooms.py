@@ -70,7 +70,7 @@ EDGES = {
     "compat/run/installed.py": {"os", "pathlib", "shutil"},
     "compat/run/suitefiles.py": {"pathlib"},
     "compat/run/incell/plugin.py": {"os", "time"},
-    "compat/run/incell/raised.py": {"os", "tempfile"},
+    "compat/run/incell/compat_raised.py": {"os", "tempfile"},
     "compat/run/incell/probe.py": {"os", "time"},
     "compat/run/builds.py": {"os", "pathlib", "shutil", "tempfile"},
     "compat/run/bytecode.py": {"os", "pathlib", "tempfile"},

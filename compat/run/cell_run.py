@@ -49,12 +49,12 @@ from compat.run.suitefiles import (
 
 # What a step must not change in its cell; mounted read-only at L3.
 _KEPT = ("venv", "plugin", "suite")
-# Two are renamed: the suite and the subject may have a module `plugin`.
+# One is renamed: the suite and the subject may have a module `plugin`.
 _IN_CELL = (
     ("probe.py", "probe.py"),
     ("launch.py", "launch.py"),
     ("plugin.py", "compat_plugin.py"),
-    ("raised.py", "compat_raised.py"),
+    ("compat_raised.py", "compat_raised.py"),
 )
 # What an installer writes into a script's first lines: https://docs.python.org/3/library/venv.html
 _INTERPRETER = re.compile(rb"/[^\n'\"]*/venv/bin/python[0-9.]*")
