@@ -89,7 +89,7 @@ EDGES = {
     "compat/results/answers.py": {"os", "pathlib", "sqlite3"},
     "compat/run/canary.py": {"pathlib"},
     "compat/run/events.py": {"os", "pathlib"},
-    "compat/run/interpreter.py": {"pathlib", "subprocess"},
+    "compat/run/interpreter.py": {"pathlib"},
     "compat/search/api_change.py": {"pathlib"},
     "compat/search/needs.py": {"pathlib"},
     "compat/run/scratch.py": {"os", "pathlib", "tempfile"},
