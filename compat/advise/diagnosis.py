@@ -30,13 +30,13 @@ from compat.advise.named_builds import (
 )
 from compat.advise.package_list import PackageList
 from compat.declare.matrix import InterpreterAxis, Matrix, PackageAxis
-from compat.declare.parsing import minor_series
+from compat.declare.parsing import minor_series, parsed
 from compat.index.release import Published, Release
 from compat.lock.lock_text import locked_version, read_pins
 from compat.plan.cell import RECIPES
 from compat.plan.feasible import required_python
 from compat.plan.platform import accepted_tags, admits, marker_values
-from compat.plan.requirements import active, parsed, published_names
+from compat.plan.requirements import active, published_names
 from compat.results.answer import Answer, mostly_works, verdict_clause
 from compat.results.learnt import KeptBlame
 from compat.results.record import PYTHON, Record, involved

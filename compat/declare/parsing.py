@@ -2,6 +2,7 @@
 
 import re
 from contextlib import suppress
+from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
@@ -180,6 +181,15 @@ def _refuse_longer(text: str, longest: int, kind: str) -> None:
         raise ValueError(
             f"{shown(text)} has {len(text):,} characters; a {kind} may have at most {longest:,}"
         )
+
+
+@lru_cache(maxsize=20_000)
+def parsed(text: str) -> Requirement | None:
+    """Return a published requirement; None for an unreadable one, which resolvers ignore."""
+    try:
+        return Requirement(text)
+    except InvalidRequirement:
+        return None
 
 
 def name_of_line(text: str) -> str:

@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 
 import msgspec
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.specifiers import Specifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, Matrix, PackageAxis, widened
-from compat.declare.parsing import name_of_line
+from compat.declare.parsing import name_of_line, parsed
 from compat.declare.platforms import PLATFORMS
 from compat.errors import DeclarationError, Fault, IndexUnreachable, NoPage, UnsoundFile
 from compat.index.release import (
@@ -91,7 +91,7 @@ def _lowest(matrix: Matrix, axis: PackageAxis, package: Package, subject: Packag
     lowest: dict[Version, Release] = {}
     for specifier in dict.fromkeys(
         asked.specifier
-        for asked in readable(texts)
+        for asked in filter(None, map(parsed, texts))
         if canonicalize_name(asked.name) == package.name and lowest_of(asked.specifier) is not None
     ):
         admitted = [r for r in releases if specifier.contains(r.version, prereleases=True)]
@@ -331,12 +331,6 @@ def _is_for(wheel: Artifact, series: set[str], platforms: set[str]) -> bool:
     )
 
 
-def readable(texts: Iterable[str]) -> Iterator[Requirement]:
-    for text in texts:
-        with contextlib.suppress(InvalidRequirement):
-            yield Requirement(text)
-
-
 def lowest_of(clauses: Iterable[Specifier], exact: bool = False) -> Version | None:
     """Return the lowest version of a range (`>=`, `>`, `~=`, `==1.*`), or of an `exact` one, too;
     None without one.
@@ -351,7 +345,7 @@ def lowest_of(clauses: Iterable[Specifier], exact: bool = False) -> Version | No
 
 
 def _parsed(texts: Iterable[str]) -> Iterator[Requirement]:
-    for requirement in readable(texts):
+    for requirement in filter(None, map(parsed, texts)):
         if requirement.url is None and "extra" not in str(requirement.marker or ""):
             yield requirement
 

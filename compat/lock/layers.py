@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from compat.declare.parsing import name_of_line, parse_release
+from compat.declare.parsing import name_of_line, parse_release, parsed
 from compat.errors import DeclarationError
 from compat.index.release import Artifact, ReleaseSource, release_of
 from compat.lock.lock_text import decode_lock
@@ -20,7 +20,6 @@ from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import facts_for
 from compat.plan.platform import accepted_tags, admits, marker_values
-from compat.plan.requirements import parsed
 
 
 def locked_in_layers(lock: Callable[[Inputs], Lock | Refusal], inputs: Inputs) -> Lock | Refusal:

@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import ANY, NOTHING, Matrix, Outside, PackageAxis, Relaxation, Rule
-from compat.declare.parsing import minor_series
+from compat.declare.parsing import minor_series, parsed
 from compat.declare.platforms import target_words
 from compat.index.release import (
     Artifact,
@@ -24,7 +24,7 @@ from compat.index.release import (
 )
 from compat.plan.cell import Cell, Coordinate, axis_coordinates
 from compat.plan.platform import accepted_tags, admits, is_too_old, marker_values
-from compat.plan.requirements import Asked, active, named, parsed
+from compat.plan.requirements import Asked, active, named
 from compat.value import Value
 
 Kind = Literal[
