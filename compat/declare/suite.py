@@ -8,7 +8,6 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 from packaging.utils import canonicalize_name
 
@@ -149,31 +148,19 @@ def _free_imports(text: str) -> Iterator[tuple[str, int]]:
             yield node.module.partition(".")[0], node.lineno
 
 
-class _Plugin(NamedTuple):
-    """A plugin of pytest: what brings it, the module to load, and what only it understands."""
-
-    distribution: str
-    module: str
-    options: re.Pattern[str]
-    keys: re.Pattern[str]
-
-
-def _plugin(distribution: str, module: str, options: str, keys: str = r"(?!)") -> _Plugin:
-    return _Plugin(distribution, module, re.compile(options), re.compile(keys))
-
-
-# Options and settings as their plugins' documentation had them on 2026-11-22. Of what is not here
-# nothing is said.
+# A plugin of pytest: what brings it, the module to load, and the options and settings that only it
+# understands, as its documentation had them on 2026-11-22. Of what is not here nothing is said.
+_NEVER = r"(?!)"
 _PLUGINS = (
-    _plugin("pytest-asyncio", "pytest_asyncio", r"--asyncio-mode(=|$)", r"asyncio_(mode|default_)"),
-    _plugin("pytest-benchmark", "pytest_benchmark", r"--benchmark-"),
-    _plugin("pytest-cov", "pytest_cov", r"--(no-)?cov(-|=|$)"),
-    _plugin("pytest-django", "pytest_django", r"--ds(=|$)", r"DJANGO_SETTINGS_MODULE$"),
-    _plugin("pytest-html", "pytest_html", r"--(self-contained-)?html(=|$)"),
-    _plugin("pytest-randomly", "pytest_randomly", r"--randomly-"),
-    _plugin("pytest-rerunfailures", "pytest_rerunfailures", r"--reruns(-|=|$)", r"reruns(_|$)"),
-    _plugin("pytest-timeout", "pytest_timeout", r"--timeout(-|=|$)", r"timeout(_|$)"),
-    _plugin("pytest-xdist", "xdist", r"-n(\d+|=|auto|logical|$)|--(numprocesses|dist)(=|$)"),
+    ("pytest-asyncio", "pytest_asyncio", r"--asyncio-mode(=|$)", r"asyncio_(mode|default_)"),
+    ("pytest-benchmark", "pytest_benchmark", r"--benchmark-", _NEVER),
+    ("pytest-cov", "pytest_cov", r"--(no-)?cov(-|=|$)", _NEVER),
+    ("pytest-django", "pytest_django", r"--ds(=|$)", r"DJANGO_SETTINGS_MODULE$"),
+    ("pytest-html", "pytest_html", r"--(self-contained-)?html(=|$)", _NEVER),
+    ("pytest-randomly", "pytest_randomly", r"--randomly-", _NEVER),
+    ("pytest-rerunfailures", "pytest_rerunfailures", r"--reruns(-|=|$)", r"reruns(_|$)"),
+    ("pytest-timeout", "pytest_timeout", r"--timeout(-|=|$)", r"timeout(_|$)"),
+    ("pytest-xdist", "xdist", r"-n(\d+|=|auto|logical|$)|--(numprocesses|dist)(=|$)", _NEVER),
 )
 
 
@@ -192,30 +179,30 @@ def unloaded_plugins(
         settings = _settings_by_key(name, texts[name])
         options = split_options(settings.get("addopts", ""))
         loaded = " ".join(_loaded(options)) + (python if "pytest_plugins" in python else "")
-        for plugin in _PLUGINS:
+        for distribution, module, own_options, own_keys in _PLUGINS:
             needing = (
-                *filter(plugin.options.match, options),
-                *filter(plugin.keys.match, settings),
+                *(option for option in options if re.match(own_options, option)),
+                *(key for key in settings if re.match(own_keys, key)),
             )
             word = next(iter(needing), "")
             # An option that the suite itself speaks of may be its own.
             if not word or word.partition("=")[0] in python:
                 continue
-            message, hint = f"{word} needs {plugin.distribution}", ""
-            if plugin.distribution not in asked_names(matrix) | brought().names:
+            message, hint = f"{word} needs {distribution}", ""
+            if distribution not in asked_names(matrix) | brought().names:
                 message += ", which suite.requirements do not ask for"
-                hint = f"add '{plugin.distribution}' there and '-p {plugin.module}' to addopts"
+                hint = f"add '{distribution}' there and '-p {module}' to addopts"
                 hint += f" in {SETTINGS}, or delete {word}"
                 if matrix.suite.tests:
-                    hint = f"add '{plugin.distribution}' there, or a group that has it"
+                    hint = f"add '{distribution}' there, or a group that has it"
             elif matrix.suite.tests:
                 continue
             elif name != SETTINGS:
                 message += f", but a cell reads {SETTINGS} alone"
-                hint = f"move the settings there, with '-p {plugin.module}' in addopts"
-            elif plugin.module.removeprefix("pytest_") not in loaded:
+                hint = f"move the settings there, with '-p {module}' in addopts"
+            elif module.removeprefix("pytest_") not in loaded:
                 message += ", and a cell loads only the plugins that the suite names"
-                hint = f"add '-p {plugin.module}' to addopts"
+                hint = f"add '-p {module}' to addopts"
             if hint:
                 place = f"{folder}{name}:{_line(texts[name], word)}"
                 yield Fault(code="suite", path=place, message=message, hint=hint)

@@ -311,15 +311,8 @@ class Question(Value, frozen=True, kw_only=True):
         return frozenset(name for name, r in self.relaxations.items() if r.everywhere)
 
 
-class _Refusal(Value, frozen=True, kw_only=True):
-    """Why a release is rejected: the kind, the end of a sentence about it, and the other side."""
-
-    kind: Kind
-    reason: str
-    other: str
-
-
-_Refusals = dict[Version, _Refusal]
+# Why each release is rejected: the end of a sentence about it, and the one other side.
+_Refusals = dict[Version, Obstacle]
 
 
 class Dependencies:
@@ -409,8 +402,8 @@ class Dependencies:
                 kind="no-artifact", between=(pinned.text,), because=because, package=pinned.name
             )
         first = next(r for kind in _KINDS for r in refusals.values() if r.kind == kind)
-        each = by_reason({version: refusal.reason for version, refusal in refusals.items()})
-        other = question.texts.get(first.other, first.other)
+        each = by_reason({version: refusal.because for version, refusal in refusals.items()})
+        other = question.texts.get(first.between[0], first.between[0])
         because = f"{asks}: {each}{beside if first.kind == 'no-artifact' else ''}"
         between = (pinned.text, other)
         return Obstacle(kind=first.kind, between=between, because=because, package=pinned.name)
@@ -422,7 +415,7 @@ class Dependencies:
         coordinates: Mapping[str, Versions],
         deep: frozenset[str],
         version: Version,
-    ) -> _Refusal | None:
+    ) -> Obstacle | None:
         missing = self._file(name, version, python)
         if missing is not None:
             return missing
@@ -432,7 +425,7 @@ class Dependencies:
                 continue
             shown = " to ".join(map(str, dict.fromkeys((versions[0], versions[-1]))))
             reason = f"requires {asked.name} {asked.specifier}, not {shown}"
-            return _Refusal(kind="conflicting-pin", reason=reason, other=asked.name)
+            return Obstacle(kind="conflicting-pin", between=(asked.name,), because=reason)
         return None
 
     def _between(self, left: dict[str, Pinned], question: Question) -> Obstacle | None:
@@ -491,7 +484,7 @@ class Dependencies:
         markers = marker_values(self._installable.patches[python], self._platform)
         return active(self._releases[name][version].published, markers)
 
-    def _without_file(self, name: str, version: Version, python: Version) -> _Refusal | None:
+    def _without_file(self, name: str, version: Version, python: Version) -> Obstacle | None:
         release = self._releases[name][version]
         patch = self._installable.patches[python]
         young = bool(release.artifacts) and all(
@@ -501,7 +494,7 @@ class Dependencies:
             return None
         kind, reason = self._installable.reason(release, python, not young, True)
         reason += f", not {python}" if kind == "requires-python" else ""
-        return _Refusal(kind=kind, reason=reason, other=f"{self._short}{python}")
+        return Obstacle(kind=kind, between=(f"{self._short}{python}",), because=reason)
 
 
 def _meet(specifier: SpecifierSet, versions: Versions) -> bool:
