@@ -239,8 +239,8 @@ def _print_plan(workspace: Workspace, plan: Plan) -> None:
 def print_run_plan(workspace: Workspace, run_plan: choices.RunPlan, shown: Shown) -> int:
     """Print the shards; return 1 if cells are due and the budget is too small for each."""
     matrix, packing = workspace.name, run_plan.packing
-    shards = [[task.cell for task in shard.tasks] for shard in packing.shards]
-    minutes = [-int(-shard.seconds // 60) for shard in packing.shards]
+    shards = [[task.cell for task in shard] for shard in packing.shards]
+    minutes = [-int(-seconds // 60) for seconds in packing.seconds]
     match shown:
         case "table":
             _print_table(run_plan)
@@ -311,7 +311,7 @@ def print_run_plan(workspace: Workspace, run_plan: choices.RunPlan, shown: Shown
 def _print_table(run_plan: choices.RunPlan) -> None:
     packing = run_plan.packing
     shard_of = {
-        task.cell: number for number, shard in enumerate(packing.shards, 1) for task in shard.tasks
+        task.cell: number for number, shard in enumerate(packing.shards, 1) for task in shard
     }
     rows = []
     for cell in run_plan.cells_now:

@@ -357,6 +357,11 @@ class Matrix(StrictValue, frozen=True):
         return tuple(axis for axis in self.axes if isinstance(axis, PackageAxis))
 
     @property
+    def no_prereleases(self) -> tuple[str, ...]:
+        """The packages of axes without pre-releases, sorted."""
+        return tuple(sorted(a.normalised_name for a in self.packages if not a.select.prereleases))
+
+    @property
     def subject_axis(self) -> PackageAxis:
         """The axis of the library asked about; linting has made sure that it is a package axis."""
         return next(axis for axis in self.packages if axis.name == self.subject)

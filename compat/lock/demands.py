@@ -78,9 +78,7 @@ class Demands:
             python=self._facts.patch(cell),
             platform=matrix.platform,
             requirements=tuple(sorted(filter(is_requirement, held))),
-            no_prereleases=tuple(
-                sorted(a.normalised_name for a in matrix.packages if not a.select.prereleases)
-            ),
+            no_prereleases=matrix.no_prereleases,
             overrides=tuple(text for text in spoken if " " not in text),
             excludes=tuple(sorted(set(self.replaceable).difference(map(name_of_line, spoken)))),
         )

@@ -99,9 +99,7 @@ def inputs_of(
         python=facts.patch(cell),
         platform=matrix.platform,
         requirements=tuple(sorted({pinned(matrix.subject_axis, cell), *pins, *common})),
-        no_prereleases=tuple(
-            sorted(a.normalised_name for a in matrix.packages if not a.select.prereleases)
-        ),
+        no_prereleases=matrix.no_prereleases,
         as_of=_as_of(facts, cell) if cell.is_dated else None,
         floors=tuple(
             sorted(
