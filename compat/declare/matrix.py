@@ -381,9 +381,7 @@ def parse_condition(text: str) -> SpecifierSet | Outside:
 
 
 def parse_pin(text: str) -> SpecifierSet:
-    """Return what `to` makes of a pin, the empty specifier for `any` and `nothing`, or raise
-    ValueError.
-    """
+    """Raises ValueError; `any` and `nothing` are the empty specifier."""
     return SpecifierSet() if text in (ANY, NOTHING) else _specifier_or(text, ANY, NOTHING)
 
 
@@ -404,9 +402,6 @@ def decode_custom(kind: type, raw: Any) -> Any:
 
 
 def schema_custom(kind: type) -> dict[str, Any]:
-    """Return the JSON schema of the types that msgspec does not know; the `schema_hook` of every
-    declaration.
-    """
     if kind is When:
         return {"type": "object", "additionalProperties": {"type": "string", "format": "condition"}}
     return schema_hook(kind)

@@ -143,9 +143,7 @@ def parse_version(text: str) -> Version:
 
 
 def parse_release(text: str) -> tuple[str, Version]:
-    """Return the normalised name and the version of `name==version`, or raise ValueError with an
-    example.
-    """
+    """Parse `name==version`, or raise ValueError with an example of a good version."""
     name, _, version = text.partition("==")
     return canonicalize_name(name), parse_version(version)
 

@@ -41,10 +41,8 @@ class Project(Value, frozen=True, kw_only=True):
     listed: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
     def of_group(self, name: str) -> tuple[str, ...]:
-        """Return the requirements of a dependency group with its includes (PEP 735) and the
-        project's extras that it names.
-
-        Raises ValueError for an unknown or invalid group.
+        """Its includes (PEP 735) and the project's extras that it names are resolved. Raises
+        ValueError for an unknown or invalid group.
         """
         if canonicalize_name(name) not in map(canonicalize_name, self.groups):
             message = f"{PYPROJECT} has no dependency group {name!r}"
@@ -56,9 +54,7 @@ class Project(Value, frozen=True, kw_only=True):
             raise ValueError(f"dependency group {name!r} cannot be read: {first}") from error
 
     def of_extra(self, name: str) -> tuple[str, ...]:
-        """Return the requirements of an extra, with those of extras that it names; raise ValueError
-        for an unknown one.
-        """
+        """Extras that it names are resolved. Raises ValueError for an unknown one."""
         return self._resolved(self._extra(name), {canonicalize_name(name)})
 
     def of_list(self, name: str) -> tuple[str, ...]:

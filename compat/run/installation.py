@@ -232,9 +232,7 @@ class Installation:
         return {pin: Path(paths[digest]) for pin, digest in local}
 
     def _write_local(self, local_wheels: dict[Pin, Path]) -> list[str]:
-        """Write the requirements of local wheels, and return the options that install them; a file
-        without the locked hash is rejected.
-        """
+        """Return the options that install local wheels, each with its locked hash."""
         lines = [
             f"{pin.name} @ {path.as_uri()} --hash=sha256:{digest}\n"
             for pin, path in local_wheels.items()

@@ -117,9 +117,7 @@ def _asked(path: Path) -> bytes:
 
 
 def suite_tests(folder: Path, below: str = "") -> frozenset[str]:
-    """Return the tests that pytest must collect whatever is installed, as pytest names them; with
-    `below`, those of that file or folder.
-    """
+    """Return the tests that pytest collects whatever is installed; `below` is a file or folder."""
     tests = collectable_tests(_texts(folder))
     return frozenset(
         test for test in tests if not below or test.startswith((f"{below}/", f"{below}::"))
