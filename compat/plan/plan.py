@@ -72,7 +72,6 @@ class Plan(Value, frozen=True, kw_only=True):
     `unneeded` names rules that no cell needs.
     """
 
-    matrix: str
     fates: tuple[Fate, ...]
     unneeded: tuple[str, ...]
 
@@ -93,7 +92,7 @@ def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None =
             needed = facts.rules.exclusions(cell) if is_alone else ()
         for rule in needed:
             waiting.pop(rule.name, None)
-    return Plan(matrix=matrix.name, fates=fates, unneeded=tuple(waiting))
+    return Plan(fates=fates, unneeded=tuple(waiting))
 
 
 def every_cell(facts: Feasibility) -> Iterator[Cell]:
