@@ -65,7 +65,7 @@ EDGES = {
     "compat/lock/sources.py": {"pathlib"},
     "compat/lock/uv.py": {"pathlib", "subprocess", "tempfile"},
     "compat/github/client.py": {"requests", "time"},
-    "compat/github/measured.py": {"pathlib", "subprocess"},
+    "compat/github/measured.py": {"pathlib"},
     "compat/run/incell/launch.py": {"os"},
     "compat/run/installed.py": {"os", "pathlib", "shutil"},
     "compat/run/suitefiles.py": {"pathlib"},

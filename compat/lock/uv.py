@@ -1,6 +1,7 @@
 """The uv locker: any Python from one machine, overrides, a date per package, wheels only."""
 
 import logging
+import re
 import shlex
 import subprocess
 import sysconfig
@@ -35,17 +36,19 @@ Done = subprocess.CompletedProcess[str]
 def run_tool(
     command: list[str],
     folder: Path,
-    environ: Mapping[str, str],
+    environ: Mapping[str, str] | None,
     seconds: int,
     errors: str = "replace",
 ) -> Done:
+    """Without `environ` the tool gets that of this process."""
     name = Path(command[0]).name
-    _LOG.info("running %s", shlex.join(command))
+    # An address may hold a login.
+    _LOG.info("running %s", re.sub(r"//[^/\s@]*@", "//", shlex.join(command)))
     try:
         return subprocess.run(
             command,
             cwd=folder,
-            env=dict(environ),
+            env=None if environ is None else dict(environ),
             capture_output=True,
             text=True,
             errors=errors,
