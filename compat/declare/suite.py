@@ -176,9 +176,13 @@ def unloaded_plugins(
     python = "\n".join(text for path, text in texts.items() if path.endswith(".py"))
     files = [SETTINGS] if SETTINGS in texts else [name for name in SETTINGS_FILES if name in texts]
     for name in files:
-        settings = _settings_by_key(name, texts[name])
+        settings = {
+            key: shlex.join(map(str, value)) if isinstance(value, list) else str(value)
+            for key, value in (settings_in(name, texts[name]) or {}).items()
+        }
         options = split_options(settings.get("addopts", ""))
-        loaded = " ".join(_loaded(options)) + (python if "pytest_plugins" in python else "")
+        named = re.findall(r"(?:^|\0)-p\0?([^\0]+)", "\0".join(options))
+        loaded = " ".join(named) + (python if "pytest_plugins" in python else "")
         for distribution, module, own_options, own_keys in _PLUGINS:
             needing = (
                 *(option for option in options if re.match(own_options, option)),
@@ -206,22 +210,6 @@ def unloaded_plugins(
             if hint:
                 place = f"{folder}{name}:{_line(texts[name], word)}"
                 yield Fault(code="suite", path=place, message=message, hint=hint)
-
-
-def _settings_by_key(name: str, text: str) -> dict[str, str]:
-    settings = settings_in(name, text)
-    return {
-        key: shlex.join(map(str, value)) if isinstance(value, list) else str(value)
-        for key, value in (settings or {}).items()
-    }
-
-
-def _loaded(options: list[str]) -> Iterator[str]:
-    for position, option in enumerate(options):
-        if option == "-p":
-            yield from options[position + 1 : position + 2]
-        elif option.startswith("-p"):
-            yield option[2:]
 
 
 def _line(text: str, word: str) -> int:
