@@ -359,22 +359,16 @@ def with_groups(matrix: Matrix, content: bytes | None, source: str) -> Matrix:
         message = f"there is no {PYPROJECT} in the repository, beside the folder matrices/"
         raise DeclarationError(*suite_faults_at(source, (key,), message))
     project = project_of(content)
-    texts = list(suite.requirements)
+    texts, axes = list(suite.requirements), {axis.normalised_name for axis in matrix.packages}
     for key, names in (("groups", suite.groups), ("extras", suite.extras)):
         for number, name in enumerate(names):
             try:
                 asked = project.of_group(name) if key == "groups" else project.of_extra(name)
-                texts += _without_axes(matrix, asked)
+                for text in (text for text in asked if name_of_line(text) not in axes):
+                    parse_requirement(text)
+                    texts.append(text)
             except ValueError as error:
                 faults = suite_faults_at(source, (key, number), str(error))
                 raise DeclarationError(*faults) from error
     asked_for = msgspec.structs.replace(suite, requirements=tuple(dict.fromkeys(texts)))
     return msgspec.structs.replace(matrix, suite=asked_for)
-
-
-def _without_axes(matrix: Matrix, texts: tuple[str, ...]) -> Iterator[str]:
-    axes = {axis.normalised_name for axis in matrix.packages}
-    for text in texts:
-        if name_of_line(text) not in axes:
-            parse_requirement(text)
-            yield text

@@ -104,15 +104,6 @@ class _Links(HTMLParser):
             self.links[-1][1].append(data)
 
 
-def page_of(response: requests.Response) -> IndexPage:
-    return IndexPage(
-        url=response.url,
-        content_type=response.headers.get("content-type", "text/html"),
-        content=response.content,
-        received=_now(),
-    )
-
-
 def listed(page: IndexPage) -> list[ListedFile]:
     kind = page.content_type.partition(";")[0].strip().lower()
     if kind == "application/vnd.pypi.simple.v1+json":
@@ -277,7 +268,8 @@ class PyPISource:
             return before
         try:
             response = self._web.get(url, headers={"Accept": ACCEPTED})
-            page = page_of(response)
+            kind = response.headers.get("content-type", "text/html")
+            page = IndexPage(response.url, kind, response.content, _now())
             page_files = files_of(page, name)
         except UNREADABLE as error:
             if cached is not None and before is not None:

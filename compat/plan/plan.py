@@ -203,8 +203,10 @@ def extended_facts(facts: Feasibility, cell: Cell) -> Feasibility | None:
                 under = [r for r in newer if axis.select.series(r.version) == wanted]
                 if axis.name == matrix.subject or not under:
                     return None
-                catalogue = _with_newer(catalogue, axis.normalised_name)
-                wanted = under[-1].version
+                own = catalogue.of(axis)
+                every = {release.version: release for release in (*own.releases, *newer)}
+                merged = Package(name=own.name, releases=tuple(every[v] for v in sorted(every)))
+                catalogue, wanted = catalogue.with_package(merged), under[-1].version
             wider = extended_matrix(matrix, axis, wanted)
             if wider is None:
                 return None
@@ -255,14 +257,6 @@ def _places(facts: Feasibility, axis: Axis, version: Version) -> Iterator[tuple[
         else:
             each.append(known[::-1])
     return itertools.product(*each)
-
-
-def _with_newer(catalogue: Catalogue, name: str) -> Catalogue:
-    package = catalogue.package(name)
-    newer = next(other for other in catalogue.newer if other.name == name)
-    releases = {release.version: release for release in (*package.releases, *newer.releases)}
-    merged = Package(name=name, releases=tuple(releases[v] for v in sorted(releases)))
-    return catalogue.with_package(merged)
 
 
 _LOWEST = "+lowest"  # no axis has such a name
