@@ -84,7 +84,6 @@ class RecordError(CompatError):
 class IndexUnreachable(CompatError):
     """The package index gave no usable answer. Never to be read as "there is no such release"."""
 
-    exit_code = 3
     code = "index-unreachable"
 
 
@@ -110,7 +109,6 @@ class ToolFailed(CompatError):
     answer.
     """
 
-    exit_code = 3
     code = "tool-failed"
 
 
@@ -135,7 +133,6 @@ class ServiceUnreachable(CompatError):
     should.
     """
 
-    exit_code = 3
     code = "service-unreachable"
 
 

@@ -3,7 +3,7 @@ which they are written as JSON.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -46,6 +46,17 @@ def encode_hook(value: Any) -> str:
     raise NotImplementedError(type(value))
 
 
+# Many values share a specifier, and parsing takes a while.
+_specifier = lru_cache(maxsize=1024)(SpecifierSet)
+
+
+def decode_hook(kind: type, raw: object) -> Version | SpecifierSet:
+    """Return the value of such a text: the `dec_hook` of what `encode` wrote."""
+    if kind not in (Version, SpecifierSet) or not isinstance(raw, str):
+        raise ValueError(f"Expected `str`, got `{type(raw).__name__}`")
+    return Version(raw) if kind is Version else _specifier(raw)
+
+
 def schema_hook(kind: type) -> dict[str, Any]:
     if kind is Version:
         return {"type": "string", "format": "pep440-version"}
@@ -55,11 +66,11 @@ def schema_hook(kind: type) -> dict[str, Any]:
 
 
 class LazyMapping(Mapping[str, T]):
-    """Values by name, each read once and when it is asked for; `read` raises KeyError for a name
-    that it does not know. `names` tells all of them, and is asked only where that matters.
+    """Values by name, each read once, on first use. `read` returns None or raises KeyError for an
+    unknown name. `names` returns all of them, and is called only where that matters.
     """
 
-    def __init__(self, names: Callable[[], Iterable[str]], read: Callable[[str], T]) -> None:
+    def __init__(self, names: Callable[[], Iterable[str]], read: Callable[[str], T | None]) -> None:
         self._every, self._read = names, read
         self._known: dict[str, T] = {}
 
@@ -69,7 +80,10 @@ class LazyMapping(Mapping[str, T]):
 
     def __getitem__(self, name: str) -> T:
         if name not in self._known:
-            self._known[name] = self._read(name)
+            value = self._read(name)
+            if value is None:
+                raise KeyError(name)
+            self._known[name] = value
         return self._known[name]
 
     def __contains__(self, name: object) -> bool:

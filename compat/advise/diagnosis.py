@@ -30,13 +30,13 @@ from compat.advise.named_builds import (
 )
 from compat.advise.package_list import PackageList
 from compat.declare.matrix import InterpreterAxis, Matrix, PackageAxis
-from compat.declare.parsing import minor_series
+from compat.declare.parsing import minor_series, parsed
 from compat.index.release import Published, Release
 from compat.lock.lock_text import locked_version, read_pins
 from compat.plan.cell import RECIPES
 from compat.plan.feasible import required_python
 from compat.plan.platform import accepted_tags, admits, marker_values
-from compat.plan.requirements import active, parsed, published_names
+from compat.plan.requirements import active, published_names
 from compat.results.answer import Answer, mostly_works, verdict_clause
 from compat.results.learnt import KeptBlame
 from compat.results.record import PYTHON, Record, involved
@@ -532,7 +532,7 @@ class _Question:
     @cached_property
     def _names(self) -> frozenset[str]:
         pinned = {name for pins in self.known.pins.values() for name in pins}
-        required = {required.package.name for required in self.catalogue.required}
+        required = {required.name for required in self.catalogue.required}
         named = (package.name for package in self.catalogue.packages)
         return frozenset({PYTHON, *pinned, *required, *named})
 
@@ -743,10 +743,9 @@ class _Question:
 
     @cached_property
     def _releases(self) -> dict[str, dict[Version, Release]]:
-        required = (required.package for required in self.catalogue.required)
         return {
             package.name: {release.version: release for release in package.releases}
-            for package in (*self.catalogue.packages, *required)
+            for package in (*self.catalogue.packages, *self.catalogue.required)
         }
 
     @cached_property

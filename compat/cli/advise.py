@@ -11,9 +11,9 @@ from compat.cli.options import MATRIX_NAME, OTHER_PLATFORM, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.verdicts import verdict_words
 from compat.declare.platforms import PlatformName
-from compat.lock.lock_text import LocksByCell
 from compat.site.lock_facts import lock_facts
 from compat.site.wording import failing_words, listed
+from compat.value import LazyMapping
 from compat.workspace import Workspace
 
 
@@ -133,7 +133,7 @@ def advise_command(
 
 
 def advisor_of(workspace: Workspace) -> Advisor:
-    return Advisor(workspace.snapshot, LocksByCell(workspace.lock_digests, workspace.lock))
+    return Advisor(workspace.snapshot, LazyMapping(lambda: workspace.lock_digests, workspace.lock))
 
 
 def _say_card(workspace: Workspace, card: Card, request: Request, because: str = "") -> None:

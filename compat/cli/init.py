@@ -185,7 +185,7 @@ def own_tests(folder: Path) -> str:
         return any(next(place.rglob(name), None) for name in ("test_*.py", "*_test.py"))
 
     settings, top = project_settings(folder), folder.resolve()
-    named = settings.values.get("testpaths", "") if settings else ""
+    named = (settings or {}).get("testpaths", "")
     for path in named if isinstance(named, list) else str(named).split():
         place = (folder / str(path)).resolve()
         if place.is_relative_to(top) and place.is_dir() and holds_tests(place):

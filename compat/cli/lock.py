@@ -12,9 +12,9 @@ from compat.cli.this_machine import locker_of, wheels_locker
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.fleet.batch import LockResult
 from compat.lock.lockfile import Refusal
-from compat.lock.mixed import drift
+from compat.lock.mixed import changed_inputs, changed_pins
 from compat.plan.cell import Cell
-from compat.plan.plan import Infeasible, facts_for, lockable_cells, runnable_cells
+from compat.plan.plan import Infeasible, facts_for, lockable_cells, named_cells
 from compat.results.lifted import lifted
 from compat.site.lock_facts import LockFacts, lock_facts
 from compat.site.wording import count
@@ -79,7 +79,7 @@ def lock_command(
             raise UsageError.of("--plain covers every release: no cells, no --check")
         raise Exit(ask_plain(workspace, locker_of(workspace, locker), jobs, most, given.as_json))
     facts, resolver = workspace.feasibility, locker_of(workspace, locker)
-    cells = runnable_cells(facts, words) if words else ()
+    cells = named_cells(facts, words, beyond_axes=True) if words else ()
     if not words:
         planned = {cell.id: cell for cell in lockable_cells(facts)}
         names = [cell_id for cell_id, _ in workspace.lock_paths()]
@@ -140,8 +140,8 @@ def _settled(workspace: Workspace, cell: Cell, result: LockResult, check: bool) 
     if isinstance(result, Refusal):
         return LockLine(id=cell.id, outcome=str(result), because=result.because)
     before = workspace.lock(cell.id)
-    drifted = None if before is None else drift(before, result)
-    changes = tuple(moved.line() for moved in drifted.moved) if drifted else ()
+    moved = () if before is None else changed_pins(before, result)
+    changes = tuple(pin.line() for pin in moved)
     if before is None:
         outcome = "not-locked" if check else "locked"
     elif changes or (before.inputs, before.builds) != (result.inputs, result.builds):
@@ -150,6 +150,9 @@ def _settled(workspace: Workspace, cell: Cell, result: LockResult, check: bool) 
         outcome = "current"
     if not check and outcome != "current":
         workspace.keep_lock(cell.id, result)
+    reasons: tuple[str, ...] = ()
+    if before is not None and outcome != "current":
+        reasons = tuple(changed_inputs(before.inputs, result.inputs)) or ("the index",)
     facts = facts_for(workspace.feasibility, cell)
     taken = lifted(facts, cell, result) if cell.recipe == "relaxed" else ()
     changed = {package for requirement in taken for package in requirement.packages}
@@ -161,7 +164,7 @@ def _settled(workspace: Workspace, cell: Cell, result: LockResult, check: bool) 
         pins=len(result.pins),
         digest=result.digest,
         changes=changes,
-        reasons=(drifted.reasons or ("the index",)) if drifted and outcome != "current" else (),
+        reasons=reasons,
         relaxed=tuple(f"{r.sentence} (rule {r.rule})" if r.rule else r.sentence for r in taken),
         kept=tuple(name for name in names if name not in changed),
         builds=result.builds,

@@ -29,7 +29,7 @@ from compat.plan.plan import (
     counts,
     explain,
     facts_for,
-    runnable_cells,
+    named_cells,
     unneeded_faults,
 )
 from compat.results.coverage import CellCount, cell_count, coverage
@@ -127,7 +127,7 @@ def plan_command(
         # Without a word about which catalogue it is: the answer is one cell's, not the matrix's.
         catalogue = workspace.kept_catalogue
         facts = workspace.facts_of(workspace.catalogue if catalogue is None else catalogue)
-        (cell,) = runnable_cells(facts, [explained])
+        (cell,) = named_cells(facts, [explained], beyond_axes=True)
         lines, verdict = explain(facts_for(facts, cell), cell), workspace.verdict(cell.id)
         if verdict.evidence in ("asked", "inferred") or verdict.blocked_by:
             known = f"known without a run ({verdict.evidence})"
@@ -239,8 +239,8 @@ def _print_plan(workspace: Workspace, plan: Plan) -> None:
 def print_run_plan(workspace: Workspace, run_plan: choices.RunPlan, shown: Shown) -> int:
     """Print the shards; return 1 if cells are due and the budget is too small for each."""
     matrix, packing = workspace.name, run_plan.packing
-    shards = [[task.cell for task in shard.tasks] for shard in packing.shards]
-    minutes = [-int(-shard.seconds // 60) for shard in packing.shards]
+    shards = [[task.cell for task in shard] for shard in packing.shards]
+    minutes = [-int(-seconds // 60) for seconds in packing.seconds]
     match shown:
         case "table":
             _print_table(run_plan)
@@ -311,7 +311,7 @@ def print_run_plan(workspace: Workspace, run_plan: choices.RunPlan, shown: Shown
 def _print_table(run_plan: choices.RunPlan) -> None:
     packing = run_plan.packing
     shard_of = {
-        task.cell: number for number, shard in enumerate(packing.shards, 1) for task in shard.tasks
+        task.cell: number for number, shard in enumerate(packing.shards, 1) for task in shard
     }
     rows = []
     for cell in run_plan.cells_now:

@@ -184,7 +184,6 @@ def kept_described(
     *,
     unmarked: bool = False,
 ) -> tuple[Described, ...]:
-    """Return `described`, cached by `kept` for these sources and `code`."""
     sources = (msgspec.msgpack.encode((files, unmarked), order="sorted"), code)
     body = kept(sources, lambda: msgspec.msgpack.encode(described(files, unmarked=unmarked)))
     return msgspec.msgpack.decode(body, type=tuple[Described, ...])

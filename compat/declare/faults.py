@@ -16,17 +16,18 @@ _LONGEST = 60
 
 Part = str | int
 Path = tuple[Part, ...]
-_KINDS: tuple[tuple[type, str], ...] = (
-    (bool, "a boolean"),
-    (str, "a string"),
-    (int, "an integer"),
-    (float, "a number"),
-    (datetime.datetime, "a date with a time"),
-    (datetime.date, "a date"),
-    (datetime.time, "a time"),
-    (list, "an array"),
-    (dict, "a table"),
-)
+# Types of TOML by their names in a schema; a boolean is an integer to Python, too.
+KINDS: dict[str, tuple[type, str]] = {
+    "boolean": (bool, "a boolean"),
+    "string": (str, "a string"),
+    "integer": (int, "an integer"),
+    "number": (float, "a number"),
+    "date-time": (datetime.datetime, "a date with a time"),
+    "date": (datetime.date, "a date"),
+    "time": (datetime.time, "a time"),
+    "array": (list, "an array"),
+    "object": (dict, "a table"),
+}
 
 
 class Finding(NamedTuple):
@@ -48,6 +49,10 @@ def faults_of(source: str, findings: Iterable[Finding]) -> tuple[Fault, ...]:
         )
         for finding in sorted(findings, key=lambda finding: order(finding.path))
     )
+
+
+def suite_faults_at(source: str, path: Path, message: str, hint: str = "") -> tuple[Fault, ...]:
+    return faults_of(source, [Finding("suite", ("suite", *path), message, hint)])
 
 
 def order(path: Path) -> list[tuple[int, int, str]]:
@@ -104,7 +109,7 @@ def shown(value: object) -> str:
 
 
 def kind_of(value: object) -> str:
-    return next(name for kind, name in _KINDS if isinstance(value, kind))
+    return next(name for kind, name in KINDS.values() if isinstance(value, kind))
 
 
 def choice(word: str, allowed: Iterable[str]) -> str:

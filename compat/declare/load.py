@@ -40,9 +40,7 @@ Declaration = TypeVar("Declaration", bound=StrictValue)
 
 
 def decode_matrix(text: bytes, source: str) -> Matrix:
-    """Return the declared matrix; raise DeclarationError with all its faults. What spans several
-    keys or files is linted.
-    """
+    """Raises DeclarationError with all faults but those that span several keys or files."""
     return _decode(text, source, Matrix)
 
 
@@ -69,9 +67,7 @@ class Declared(Value, frozen=True, kw_only=True):
 
 
 def load(matrix: bytes, policy: bytes | None, *, folder: str, today: datetime.date) -> Declared:
-    """Return the declarations of `matrices/<folder>/`; raise DeclarationError with the faults of
-    both files.
-    """
+    """Raises DeclarationError with the faults of both files of `matrices/<folder>/`."""
     of_matrix, of_policy = f"matrices/{folder}/matrix.toml", f"matrices/{folder}/policy.toml"
     faults: list[Fault] = []
     declared_matrix: Matrix | None = None
@@ -99,7 +95,6 @@ def load(matrix: bytes, policy: bytes | None, *, folder: str, today: datetime.da
 def lint_matrix(
     matrix: Matrix, source: str, *, folder: str, today: datetime.date
 ) -> tuple[Fault, ...]:
-    """Return the faults of a matrix in `folder`, sorted by place."""
     if matrix.name == folder:
         own = []
     else:

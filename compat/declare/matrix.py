@@ -12,7 +12,7 @@ from compat.declare import parsing
 from compat.declare.faults import choice
 from compat.declare.platforms import PlatformNames
 from compat.declare.suite_table import Suite, Tier
-from compat.value import StrictValue
+from compat.value import StrictValue, schema_hook
 
 # The newest patch of each series as of 2026-11-22, https://www.python.org/downloads/. A series that
 # is not here is newer than this list, and its `.0` is what everybody has.
@@ -357,9 +357,19 @@ class Matrix(StrictValue, frozen=True):
         return tuple(axis for axis in self.axes if isinstance(axis, PackageAxis))
 
     @property
+    def no_prereleases(self) -> tuple[str, ...]:
+        """The packages of axes without pre-releases, sorted."""
+        return tuple(sorted(a.normalised_name for a in self.packages if not a.select.prereleases))
+
+    @property
     def subject_axis(self) -> PackageAxis:
         """The axis of the library asked about; linting has made sure that it is a package axis."""
         return next(axis for axis in self.packages if axis.name == self.subject)
+
+    def with_axis(self, axis: Axis) -> "Matrix":
+        """Return the matrix with this axis instead of its own of that name."""
+        axes = tuple(axis if other.name == axis.name else other for other in self.axes)
+        return msgspec.structs.replace(self, axes=axes)
 
 
 def parse_condition(text: str) -> SpecifierSet | Outside:
@@ -371,16 +381,17 @@ def parse_condition(text: str) -> SpecifierSet | Outside:
 
 
 def parse_pin(text: str) -> SpecifierSet:
-    """Return what `to` makes of a pin, the empty specifier for `any` and `nothing`, or raise
-    ValueError.
-    """
+    """Raises ValueError; `any` and `nothing` are the empty specifier."""
     return SpecifierSet() if text in (ANY, NOTHING) else _specifier_or(text, ANY, NOTHING)
 
 
 def decode_custom(kind: type, raw: Any) -> Any:
     """Decode the types that msgspec does not know; the `dec_hook` of every declaration."""
     if kind is When:
-        return _when(raw)
+        if not isinstance(raw, dict) or not all(isinstance(text, str) for text in raw.values()):
+            raise ValueError("Expected a table of axis = 'specifier' or axis = 'moved'")
+        pairs = ((axis, parse_condition(text)) for axis, text in raw.items())
+        return When(tuple(sorted(pairs, key=lambda pair: pair[0])))
     if not isinstance(raw, str):
         raise ValueError(f"Expected `str`, got `{type(raw).__name__}`")
     if kind is SpecifierSet:
@@ -391,16 +402,9 @@ def decode_custom(kind: type, raw: Any) -> Any:
 
 
 def schema_custom(kind: type) -> dict[str, Any]:
-    """Return the JSON schema of the types that msgspec does not know; the `schema_hook` of every
-    declaration.
-    """
     if kind is When:
         return {"type": "object", "additionalProperties": {"type": "string", "format": "condition"}}
-    if kind is SpecifierSet:
-        return {"type": "string", "format": "pep440-specifier"}
-    if kind is Version:
-        return {"type": "string", "format": "pep440-version"}
-    raise NotImplementedError(kind)
+    return schema_hook(kind)
 
 
 def _specifier_or(text: str, *words: str) -> SpecifierSet:
@@ -408,13 +412,6 @@ def _specifier_or(text: str, *words: str) -> SpecifierSet:
         return parsing.parse_specifier(text)
     except ValueError as error:
         raise ValueError(f"{error}; also {choice(text, words)}") from error
-
-
-def _when(raw: object) -> When:
-    if not isinstance(raw, dict) or not all(isinstance(text, str) for text in raw.values()):
-        raise ValueError("Expected a table of axis = 'specifier' or axis = 'moved'")
-    pairs = ((axis, parse_condition(text)) for axis, text in raw.items())
-    return When(tuple(sorted(pairs, key=lambda pair: pair[0])))
 
 
 Months = Annotated[int, msgspec.Meta(ge=1, le=240)]
@@ -503,16 +500,12 @@ def extended_matrix(matrix: Matrix, axis: Axis, release: Version) -> Matrix | No
     """Return the matrix with one more release on an axis: a series of Python, or a release of a
     package; None where the axis leaves that release out by more than an upper bound.
     """
-    own: Axis
+    replace = msgspec.structs.replace
     if isinstance(axis, InterpreterAxis):
-        own = msgspec.structs.replace(axis, releases=(*axis.releases, added_python(axis, release)))
-    else:
-        select = widened(axis, release)
-        if select is None:
-            return None
-        own = msgspec.structs.replace(axis, select=select)
-    axes = tuple(own if other is axis else other for other in matrix.axes)
-    return msgspec.structs.replace(matrix, axes=axes)
+        releases = (*axis.releases, added_python(axis, release))
+        return matrix.with_axis(replace(axis, releases=releases))
+    select = widened(axis, release)
+    return None if select is None else matrix.with_axis(replace(axis, select=select))
 
 
 def added_python(axis: InterpreterAxis, series: Version) -> Version:

@@ -2,6 +2,7 @@
 
 import re
 from contextlib import suppress
+from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
@@ -142,9 +143,7 @@ def parse_version(text: str) -> Version:
 
 
 def parse_release(text: str) -> tuple[str, Version]:
-    """Return the normalised name and the version of `name==version`, or raise ValueError with an
-    example.
-    """
+    """Parse `name==version`, or raise ValueError with an example of a good version."""
     name, _, version = text.partition("==")
     return canonicalize_name(name), parse_version(version)
 
@@ -180,6 +179,20 @@ def _refuse_longer(text: str, longest: int, kind: str) -> None:
         raise ValueError(
             f"{shown(text)} has {len(text):,} characters; a {kind} may have at most {longest:,}"
         )
+
+
+@lru_cache(maxsize=20_000)
+def parsed(text: str) -> Requirement | None:
+    """Return a published requirement; None for an unreadable one, which resolvers ignore."""
+    try:
+        return Requirement(text)
+    except InvalidRequirement:
+        return None
+
+
+def name_of_line(text: str) -> str:
+    """Return the normalised name in a requirement, readable or not."""
+    return canonicalize_name(re.split(r"[^\w.-]", text.strip(), maxsplit=1)[0])
 
 
 def minor_series(version: Version) -> str:

@@ -15,11 +15,11 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from compat.declare.faults import Finding, Path, choice, fault_place, faults_of
+from compat.declare.faults import choice, fault_place, suite_faults_at
 from compat.declare.matrix import Matrix
-from compat.declare.parsing import parse_requirement, parse_specifier
+from compat.declare.parsing import name_of_line, parse_requirement, parse_specifier
 from compat.declare.toml import toml_document
-from compat.errors import DeclarationError, Fault
+from compat.errors import DeclarationError
 from compat.value import Value
 
 PYPROJECT = "pyproject.toml"
@@ -41,10 +41,8 @@ class Project(Value, frozen=True, kw_only=True):
     listed: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
     def of_group(self, name: str) -> tuple[str, ...]:
-        """Return the requirements of a dependency group with its includes (PEP 735) and the
-        project's extras that it names.
-
-        Raises ValueError for an unknown or invalid group.
+        """Its includes (PEP 735) and the project's extras that it names are resolved. Raises
+        ValueError for an unknown or invalid group.
         """
         if canonicalize_name(name) not in map(canonicalize_name, self.groups):
             message = f"{PYPROJECT} has no dependency group {name!r}"
@@ -56,9 +54,7 @@ class Project(Value, frozen=True, kw_only=True):
             raise ValueError(f"dependency group {name!r} cannot be read: {first}") from error
 
     def of_extra(self, name: str) -> tuple[str, ...]:
-        """Return the requirements of an extra, with those of extras that it names; raise ValueError
-        for an unknown one.
-        """
+        """Extras that it names are resolved. Raises ValueError for an unknown one."""
         return self._resolved(self._extra(name), {canonicalize_name(name)})
 
     def of_list(self, name: str) -> tuple[str, ...]:
@@ -232,7 +228,8 @@ def _texts(value: object, key: str) -> tuple[str, ...]:
     return tuple(_text(text, key) for text in value)
 
 
-# Where pytest looks, in its order, and the section that makes a file one of settings.
+# Where pytest looks, in its order (https://docs.pytest.org/en/stable/reference/customize.html), and
+# the section that makes a file one of settings.
 SETTINGS_FILES = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _SECTIONS = {"setup.cfg": "tool:pytest"}
 # The tests are named to pytest, and it has no cache in a cell.
@@ -254,10 +251,8 @@ _WITH_A_WORD = re.compile(
 _NOTE = "# compat: "
 
 
-class ProjectSettings(Value, frozen=True, kw_only=True):
-    """Settings of pytest by key, each a text or a list of texts."""
-
-    values: Mapping[str, Any]
+# Settings of pytest by key, each a text or a list of texts.
+ProjectSettings = Mapping[str, Any]
 
 
 def settings_in(name: str, text: str) -> ProjectSettings | None:
@@ -273,8 +268,8 @@ def settings_in(name: str, text: str) -> ProjectSettings | None:
         return None
     section = _SECTIONS.get(name, "pytest")
     if parser.has_section(section):
-        return ProjectSettings(values={key: value or "" for key, value in parser.items(section)})
-    return ProjectSettings(values={}) if name.endswith("pytest.ini") else None
+        return {key: value or "" for key, value in parser.items(section)}
+    return {} if name.endswith("pytest.ini") else None
 
 
 def cell_settings(
@@ -286,7 +281,7 @@ def cell_settings(
     `names` are the packages that the suite requires. Hypothesis gets a fixed seed, so that equal
     cells run equal examples.
     """
-    values = {} if settings is None else dict(settings.values)
+    values = dict(settings or {})
     addopts = values.pop("addopts", "")
     options, left_out = _kept(addopts if isinstance(addopts, list) else split_options(addopts))
     left_out += [key for key in values if _DROPPED_KEYS.match(key) and key != "testpaths"]
@@ -314,7 +309,7 @@ def _of_pyproject(text: str) -> ProjectSettings | None:
         return None
     # pytest 9 reads the table itself, too; see "native TOML" in its documentation.
     values = pytest.get("ini_options", pytest)
-    return ProjectSettings(values=values) if isinstance(values, dict) else None
+    return values if isinstance(values, dict) else None
 
 
 def split_options(text: Any) -> list[str]:
@@ -362,29 +357,18 @@ def with_groups(matrix: Matrix, content: bytes | None, source: str) -> Matrix:
     if content is None:
         key = "groups" if suite.groups else "extras"
         message = f"there is no {PYPROJECT} in the repository, beside the folder matrices/"
-        raise DeclarationError(*_suite_faults(source, ("suite", key), message))
+        raise DeclarationError(*suite_faults_at(source, (key,), message))
     project = project_of(content)
-    texts = list(suite.requirements)
+    texts, axes = list(suite.requirements), {axis.normalised_name for axis in matrix.packages}
     for key, names in (("groups", suite.groups), ("extras", suite.extras)):
         for number, name in enumerate(names):
             try:
                 asked = project.of_group(name) if key == "groups" else project.of_extra(name)
-                texts += _without_axes(matrix, asked)
+                for text in (text for text in asked if name_of_line(text) not in axes):
+                    parse_requirement(text)
+                    texts.append(text)
             except ValueError as error:
-                path = ("suite", key, number)
-                raise DeclarationError(*_suite_faults(source, path, str(error))) from error
+                faults = suite_faults_at(source, (key, number), str(error))
+                raise DeclarationError(*faults) from error
     asked_for = msgspec.structs.replace(suite, requirements=tuple(dict.fromkeys(texts)))
     return msgspec.structs.replace(matrix, suite=asked_for)
-
-
-def _without_axes(matrix: Matrix, texts: tuple[str, ...]) -> Iterator[str]:
-    axes = {axis.normalised_name for axis in matrix.packages}
-    for text in texts:
-        name = canonicalize_name(re.split(r"[^\w.-]", text.strip(), maxsplit=1)[0])
-        if name not in axes:
-            parse_requirement(text)
-            yield text
-
-
-def _suite_faults(source: str, path: Path, message: str) -> tuple[Fault, ...]:
-    return faults_of(source, [Finding("suite", path, message)])

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from compat.declare import matrix
-from compat.declare.faults import Finding, Path, capped, choice, faults_of, kind_of, shown
+from compat.declare.faults import KINDS, Finding, Path, capped, choice, faults_of, kind_of, shown
 from compat.declare.parsing import parse_requirement, parse_specifier, parse_version
 from compat.errors import Fault
 from compat.value import StrictValue
@@ -54,15 +54,6 @@ def _derived(kind: type) -> dict[str, Any]:
 
 # Enough to fill a screen several times; a hostile document would have tens of thousands.
 MOST_FOUND = 500
-
-_KINDS: dict[str, tuple[type, str]] = {
-    "array": (list, "an array"),
-    "boolean": (bool, "a boolean"),
-    "date": (datetime.date, "a date"),
-    "integer": (int, "an integer"),
-    "object": (dict, "a table"),
-    "string": (str, "a string"),
-}
 
 
 def _date(text: str) -> datetime.date:
@@ -109,7 +100,7 @@ def _faults(value: Any, schema: dict[str, Any], path: Path) -> Iterator[Finding]
     if name == "date" and isinstance(value, str):
         name = "string"
     # In Python a boolean is an integer and a moment a date; in TOML they are not.
-    if name is not None and type(value) is not _KINDS[name][0]:
+    if name is not None and type(value) is not KINDS[name][0]:
         yield _wrong_type(name, value, path)
     elif isinstance(value, dict):
         yield from _of_table(value, schema, path)
@@ -213,4 +204,4 @@ def _wrong_type(name: str, value: Any, path: Path) -> Finding:
             remedy = f"write [[{path[0]}]] instead of [{path[0]}]"
         case "object", list() if len(path) == 1:
             remedy = f"write [{path[0]}] instead of [[{path[0]}]]"
-    return Finding("wrong-type", path, f"expected {_KINDS[name][1]}, got {got}", remedy)
+    return Finding("wrong-type", path, f"expected {KINDS[name][1]}, got {got}", remedy)

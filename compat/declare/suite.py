@@ -8,15 +8,14 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 from packaging.utils import canonicalize_name
 
 from compat.declare.capabilities import SETTINGS, core_findings, is_test_file, tree_of
-from compat.declare.faults import Finding, faults_of, shown
+from compat.declare.faults import faults_of, shown, suite_faults_at
 from compat.declare.matrix import Matrix
 from compat.declare.parsing import parse_requirement
-from compat.declare.project import settings_in, split_options
+from compat.declare.project import SETTINGS_FILES, settings_in, split_options
 from compat.errors import Fault
 from compat.value import Value
 
@@ -70,7 +69,10 @@ def unrequired_imports(
     these import. `brought` is called for a doubtful module. Nothing is reported in doubt.
     """
     asked = asked_names(matrix)
-    for path, module, line in _imported(texts, _certain(texts)):
+    ignores = any("ignore" in text for path, text in texts.items() if path.endswith("conftest.py"))
+    collected = filter(is_collected, texts)
+    certain = (path for path in collected if not ignores or path.endswith("conftest.py"))
+    for path, module, line in _imported(texts, certain):
         tool = _TEST_TOOLS.get(module) or _plugin_named(module)
         distributions = tool or _LIBRARIES.get(module, ())
         if not distributions or not asked.isdisjoint(distributions) or module in _own(matrix):
@@ -116,13 +118,6 @@ def distribution_of(module: str) -> str:
     return next(iter((_TEST_TOOLS | _LIBRARIES).get(module, _plugin_named(module))), "")
 
 
-def _certain(texts: Mapping[str, str]) -> Iterator[str]:
-    ignores = any("ignore" in text for path, text in texts.items() if path.endswith("conftest.py"))
-    for path in filter(is_collected, texts):
-        if not ignores or path.endswith("conftest.py"):
-            yield path
-
-
 def _imported(texts: Mapping[str, str], collected: Iterable[str]) -> Iterator[tuple[str, str, int]]:
     # Yield each import of what is not the suite's own, from files that are collected and those of
     # the suite that they import: file, module, line.
@@ -153,36 +148,19 @@ def _free_imports(text: str) -> Iterator[tuple[str, int]]:
             yield node.module.partition(".")[0], node.lineno
 
 
-# Where else pytest looks for its settings:
-# https://docs.pytest.org/en/stable/reference/customize.html
-OTHER_SETTINGS = ("pyproject.toml", "tox.ini", "setup.cfg")
-
-
-class _Plugin(NamedTuple):
-    """A plugin of pytest: what brings it, the module to load, and what only it understands."""
-
-    distribution: str
-    module: str
-    options: re.Pattern[str]
-    keys: re.Pattern[str]
-
-
-def _plugin(distribution: str, module: str, options: str, keys: str = r"(?!)") -> _Plugin:
-    return _Plugin(distribution, module, re.compile(options), re.compile(keys))
-
-
-# Options and settings as their plugins' documentation had them on 2026-11-22. Of what is not here
-# nothing is said.
+# A plugin of pytest: what brings it, the module to load, and the options and settings that only it
+# understands, as its documentation had them on 2026-11-22. Of what is not here nothing is said.
+_NEVER = r"(?!)"
 _PLUGINS = (
-    _plugin("pytest-asyncio", "pytest_asyncio", r"--asyncio-mode(=|$)", r"asyncio_(mode|default_)"),
-    _plugin("pytest-benchmark", "pytest_benchmark", r"--benchmark-"),
-    _plugin("pytest-cov", "pytest_cov", r"--(no-)?cov(-|=|$)"),
-    _plugin("pytest-django", "pytest_django", r"--ds(=|$)", r"DJANGO_SETTINGS_MODULE$"),
-    _plugin("pytest-html", "pytest_html", r"--(self-contained-)?html(=|$)"),
-    _plugin("pytest-randomly", "pytest_randomly", r"--randomly-"),
-    _plugin("pytest-rerunfailures", "pytest_rerunfailures", r"--reruns(-|=|$)", r"reruns(_|$)"),
-    _plugin("pytest-timeout", "pytest_timeout", r"--timeout(-|=|$)", r"timeout(_|$)"),
-    _plugin("pytest-xdist", "xdist", r"-n(\d+|=|auto|logical|$)|--(numprocesses|dist)(=|$)"),
+    ("pytest-asyncio", "pytest_asyncio", r"--asyncio-mode(=|$)", r"asyncio_(mode|default_)"),
+    ("pytest-benchmark", "pytest_benchmark", r"--benchmark-", _NEVER),
+    ("pytest-cov", "pytest_cov", r"--(no-)?cov(-|=|$)", _NEVER),
+    ("pytest-django", "pytest_django", r"--ds(=|$)", r"DJANGO_SETTINGS_MODULE$"),
+    ("pytest-html", "pytest_html", r"--(self-contained-)?html(=|$)", _NEVER),
+    ("pytest-randomly", "pytest_randomly", r"--randomly-", _NEVER),
+    ("pytest-rerunfailures", "pytest_rerunfailures", r"--reruns(-|=|$)", r"reruns(_|$)"),
+    ("pytest-timeout", "pytest_timeout", r"--timeout(-|=|$)", r"timeout(_|$)"),
+    ("pytest-xdist", "xdist", r"-n(\d+|=|auto|logical|$)|--(numprocesses|dist)(=|$)", _NEVER),
 )
 
 
@@ -196,58 +174,42 @@ def unloaded_plugins(
     own tests, cells load the required plugins.
     """
     python = "\n".join(text for path, text in texts.items() if path.endswith(".py"))
-    files = [SETTINGS] if SETTINGS in texts else [name for name in OTHER_SETTINGS if name in texts]
+    files = [SETTINGS] if SETTINGS in texts else [name for name in SETTINGS_FILES if name in texts]
     for name in files:
-        settings = _settings_by_key(name, texts[name])
+        settings = {
+            key: shlex.join(map(str, value)) if isinstance(value, list) else str(value)
+            for key, value in (settings_in(name, texts[name]) or {}).items()
+        }
         options = split_options(settings.get("addopts", ""))
-        loaded = " ".join(_loaded(options)) + (python if "pytest_plugins" in python else "")
-        for plugin in _PLUGINS:
-            word = _needing(plugin, settings, options)
+        named = re.findall(r"(?:^|\0)-p\0?([^\0]+)", "\0".join(options))
+        loaded = " ".join(named) + (python if "pytest_plugins" in python else "")
+        for distribution, module, own_options, own_keys in _PLUGINS:
+            needing = (
+                *(option for option in options if re.match(own_options, option)),
+                *(key for key in settings if re.match(own_keys, key)),
+            )
+            word = next(iter(needing), "")
             # An option that the suite itself speaks of may be its own.
             if not word or word.partition("=")[0] in python:
                 continue
-            message, hint = f"{word} needs {plugin.distribution}", ""
-            if plugin.distribution not in asked_names(matrix) | brought().names:
+            message, hint = f"{word} needs {distribution}", ""
+            if distribution not in asked_names(matrix) | brought().names:
                 message += ", which suite.requirements do not ask for"
-                hint = f"add '{plugin.distribution}' there and '-p {plugin.module}' to addopts"
+                hint = f"add '{distribution}' there and '-p {module}' to addopts"
                 hint += f" in {SETTINGS}, or delete {word}"
                 if matrix.suite.tests:
-                    hint = f"add '{plugin.distribution}' there, or a group that has it"
+                    hint = f"add '{distribution}' there, or a group that has it"
             elif matrix.suite.tests:
                 continue
             elif name != SETTINGS:
                 message += f", but a cell reads {SETTINGS} alone"
-                hint = f"move the settings there, with '-p {plugin.module}' in addopts"
-            elif plugin.module.removeprefix("pytest_") not in loaded:
+                hint = f"move the settings there, with '-p {module}' in addopts"
+            elif module.removeprefix("pytest_") not in loaded:
                 message += ", and a cell loads only the plugins that the suite names"
-                hint = f"add '-p {plugin.module}' to addopts"
+                hint = f"add '-p {module}' to addopts"
             if hint:
                 place = f"{folder}{name}:{_line(texts[name], word)}"
                 yield Fault(code="suite", path=place, message=message, hint=hint)
-
-
-def _settings_by_key(name: str, text: str) -> dict[str, str]:
-    settings = settings_in(name, text)
-    return {
-        key: shlex.join(map(str, value)) if isinstance(value, list) else str(value)
-        for key, value in (settings.values if settings else {}).items()
-    }
-
-
-def _loaded(options: list[str]) -> Iterator[str]:
-    for position, option in enumerate(options):
-        if option == "-p":
-            yield from options[position + 1 : position + 2]
-        elif option.startswith("-p"):
-            yield option[2:]
-
-
-def _needing(plugin: _Plugin, settings: Mapping[str, str], options: list[str]) -> str:
-    words = (
-        *(option for option in options if plugin.options.match(option)),
-        *(key for key in settings if plugin.keys.match(key)),
-    )
-    return next(iter(words), "")
 
 
 def _line(text: str, word: str) -> int:
@@ -270,30 +232,29 @@ def suite_faults(
     """
     if texts is None:
         message = f"{shown(matrix.suite.path)} is not a directory"
-        return _declared(source, "path", message, "make it, with at least one test_*.py")
+        return suite_faults_at(source, ("path",), message, "make it, with at least one test_*.py")
     is_there = matrix.suite.tests in texts or "python_files" in texts.get(SETTINGS, "")
     if not is_there and not any(map(is_test_file, texts)):
         if matrix.suite.tests:
             message = f"{shown(matrix.suite.tests)} has no file of tests that pytest collects"
-            return _declared(source, "tests", message, "name a folder with a test_*.py, or a file")
+            return suite_faults_at(
+                source, ("tests",), message, "name a folder with a test_*.py, or a file"
+            )
         message = f"{shown(matrix.suite.path)} has no file of tests"
-        return _declared(source, "path", message, "add at least one test_*.py")
+        return suite_faults_at(source, ("path",), message, "add at least one test_*.py")
     folder = "" if matrix.suite.tests else f"{source.rpartition('/')[0]}/{matrix.suite.path}/"
+    without_pytest: tuple[Fault, ...] = ()
+    if "pytest" not in asked_names(matrix):
+        message = "do not ask for pytest, which runs the suite in each cell"
+        without_pytest = suite_faults_at(source, ("requirements",), message, "add 'pytest'")
     return (
-        *_without_pytest(matrix, source),
+        *without_pytest,
         *_unparsable(matrix, texts, folder),
         *_settings(texts, folder),
         *unloaded_plugins(matrix, texts, folder, brought),
         *unrequired_imports(matrix, texts, folder, brought),
         *faults_of(source, core_findings(matrix.suite.core, texts)),
     )
-
-
-def _without_pytest(matrix: Matrix, source: str) -> tuple[Fault, ...]:
-    if "pytest" in asked_names(matrix):
-        return ()
-    message = "do not ask for pytest, which runs the suite in each cell"
-    return _declared(source, "requirements", message, "add 'pytest'")
 
 
 def _unparsable(matrix: Matrix, texts: Mapping[str, str], folder: str) -> Iterator[Fault]:
@@ -325,7 +286,3 @@ def _settings(texts: Mapping[str, str], folder: str) -> Iterator[Fault]:
     except configparser.Error as fault:
         reason = str(fault).replace("\n", " ").replace("'<string>', ", "")
         yield Fault(code="suite", path=f"{folder}{SETTINGS}", message=f"is not valid INI: {reason}")
-
-
-def _declared(source: str, key: str, message: str, hint: str) -> tuple[Fault, ...]:
-    return faults_of(source, [Finding("suite", ("suite", key), message, hint)])

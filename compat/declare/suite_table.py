@@ -33,11 +33,6 @@ _REFUSED = (
 )
 
 
-def refused_argument(text: str) -> str | None:
-    """Return why an argument of pytest cannot be given; None for any other."""
-    return next((why for pattern, why in _REFUSED if re.match(pattern, text)), None)
-
-
 class MeasuredThing(StrictValue, frozen=True):
     """What a metric of the suite measures: a name and a title."""
 
@@ -88,7 +83,8 @@ class Suite(StrictValue, frozen=True):
         if self.arguments and not self.tests:
             raise ValueError("`arguments` go with `tests`; a suite at `path` has its pytest.ini")
         for argument in self.arguments:
-            if (meaning := refused_argument(argument)) is not None:
-                raise ValueError(f"`arguments` have {argument!r}: {meaning}")
+            for pattern, why in _REFUSED:
+                if re.match(pattern, argument):
+                    raise ValueError(f"`arguments` have {argument!r}: {why}")
         for text in self.requirements:
             parsing.parse_requirement(text)

@@ -19,7 +19,7 @@ from compat.plan.plan import (
     facts_for,
     fate_of,
     lockable_cells,
-    runnable_cells,
+    named_cells,
 )
 from compat.plan.platform import python_name
 from compat.results.due import Due, agenda
@@ -242,10 +242,10 @@ def _cells(workspace: Workspace, patterns: Sequence[str]) -> tuple[Feasibility, 
     if catalogue is not None:
         try:
             facts = workspace.facts_of(catalogue)
-            return facts, runnable_cells(facts, patterns)
+            return facts, named_cells(facts, patterns, beyond_axes=True)
         except UsageError:
             pass
-    return workspace.feasibility, runnable_cells(workspace.feasibility, patterns)
+    return workspace.feasibility, named_cells(workspace.feasibility, patterns, beyond_axes=True)
 
 
 def _sifted(
@@ -332,7 +332,7 @@ def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunP
     matrix, snapshot = workspace.matrix, workspace.snapshot
     facts = workspace.facts_of(workspace.kept_or_asked)
     only, first = (
-        [cell.id for cell in runnable_cells(facts, patterns)]
+        [cell.id for cell in named_cells(facts, patterns, beyond_axes=True)]
         for patterns in (options.only, options.first)
     )
     today = agenda(snapshot, [*only, *first])

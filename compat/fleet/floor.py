@@ -17,6 +17,7 @@ from packaging.version import Version
 
 from compat.declare.faults import choice
 from compat.declare.matrix import Axis, Matrix
+from compat.declare.parsing import parsed
 from compat.errors import CompatError, NoPage, NothingToDo, ToolFailed, UsageError
 from compat.fleet.batch import BatchResult
 from compat.fleet.checkout_run import CheckoutCells
@@ -28,7 +29,7 @@ from compat.lock.recipe import declared, has_floor, inputs_of
 from compat.plan.cell import Cell, Coordinate, Recipe, axis_coordinates
 from compat.plan.plan import Infeasible, checkout_cells, fate_of
 from compat.plan.platform import marker_values
-from compat.plan.requirements import Asked, active, parsed
+from compat.plan.requirements import Asked, active
 from compat.results.answer import Answer
 from compat.results.record import Capability, Record
 from compat.run.classify import lost_modules, missing_in

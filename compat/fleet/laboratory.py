@@ -23,7 +23,7 @@ from compat.index.settings import IndexSettings
 from compat.lock.lock_text import decode_lock, encode_pin
 from compat.lock.lockfile import Inputs, Lock, Locker, Pin
 from compat.lock.mixed import Asks, published_asks, tree_of, usable_wheel
-from compat.lock.uv import index_arguments, run_resolver
+from compat.lock.uv import index_arguments, run_tool
 from compat.plan.platform import without_build
 from compat.results.judged import JudgedRun, record_of
 from compat.results.record import Record
@@ -62,7 +62,7 @@ def unpacked(
                 ),
                 *index_arguments(index),
             ]
-            if run_resolver(command, Path(name), variables, _SECONDS).returncode == 0:
+            if run_tool(command, Path(name), variables, _SECONDS).returncode == 0:
                 names = {
                     path.name.partition(".")[0]
                     for path in target.iterdir()

@@ -8,7 +8,7 @@ from packaging.version import Version
 
 from compat.errors import CompatError, NothingToDo
 from compat.files import write
-from compat.index.metadata import SourceReader, wheel_to_read
+from compat.index.metadata import MetadataReader, ResponseLimits, wheel_to_read
 from compat.search.needs import NEEDS, Needs, NeedsReader, ReleaseNeeds, encode_needs
 from compat.search.why import subject_coordinates, subject_release
 from compat.workspace import Workspace
@@ -20,7 +20,7 @@ class WheelNeeds:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._reader = NeedsReader()
-        self._sources = SourceReader(workspace.index)
+        self._sources = MetadataReader(workspace.index, ResponseLimits())
 
     def read(
         self, releases: Iterable[Version], tell: Callable[[str], None]

@@ -3,12 +3,12 @@ rejects pushes.
 """
 
 import re
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
 from compat.errors import CompatError, ToolFailed
+from compat.lock.uv import Done, run_tool
 from compat.value import Value
 
 # The measured files of a matrix; people declare the rest of its folder.
@@ -122,17 +122,8 @@ class GitRepository:
             raise ToolFailed.of(f"git {words[0]} failed{_reason(done.stderr)}")
         return done.stdout.strip()
 
-    def _run(self, *words: str) -> "subprocess.CompletedProcess[str]":
-        try:
-            return subprocess.run(
-                ["git", *words], cwd=self._folder, stdin=subprocess.DEVNULL, capture_output=True,
-                text=True, errors="replace", timeout=GIT_SECONDS, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired as error:
-            message = f"git {words[0]} did not end within {GIT_SECONDS} seconds"
-            raise ToolFailed.of(message) from error
-        except OSError as error:
-            raise ToolFailed.of("git cannot be started", hint="install git") from error
+    def _run(self, *words: str) -> Done:
+        return run_tool(["git", *words], self._folder, None, GIT_SECONDS)
 
 
 def _reason(stderr: str) -> str:

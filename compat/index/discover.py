@@ -4,18 +4,18 @@ import contextlib
 import datetime
 import difflib
 import itertools
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 
 import msgspec
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import SpecifierSet
+from packaging.requirements import Requirement
+from packaging.specifiers import Specifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.matrix import NOTHING, Matrix, PackageAxis, Selector, widened
+from compat.declare.matrix import NOTHING, Matrix, PackageAxis, widened
+from compat.declare.parsing import name_of_line, parsed
 from compat.declare.platforms import PLATFORMS
 from compat.errors import DeclarationError, Fault, IndexUnreachable, NoPage, UnsoundFile
 from compat.index.release import (
@@ -29,7 +29,6 @@ from compat.index.release import (
     releases_of,
     usable_wheels,
 )
-from compat.value import Value
 
 THREADS = 8  # enough to hide an index's latency, few enough not to look like an attack
 
@@ -53,10 +52,13 @@ def discover(
         if len(packages) < len(names):
             raise DeclarationError(*_unknown(matrix, packages, source))
         asked = packages[subject.normalised_name]
-        packages[asked.name] = _with_metadata(asked, subject.select, source, pool)
-        pinned = (
-            required(matrix, packages[asked.name], source, pool.map) if known is None else known
-        )
+        read = pool.map(lambda r: _release_with_metadata(r, source), asked.selected(subject.select))
+        filled = {release.version: release for release in read}
+        releases = tuple(filled.get(release.version, release) for release in asked.releases)
+        packages[asked.name] = msgspec.structs.replace(asked, releases=releases)
+        pinned = known
+        if pinned is None:
+            pinned = required(matrix, packages[asked.name], source, pool)
     return Catalogue(
         packages=tuple(packages[name] for name in names),
         required=pinned,
@@ -89,7 +91,7 @@ def _lowest(matrix: Matrix, axis: PackageAxis, package: Package, subject: Packag
     lowest: dict[Version, Release] = {}
     for specifier in dict.fromkeys(
         asked.specifier
-        for asked in readable(texts)
+        for asked in filter(None, map(parsed, texts))
         if canonicalize_name(asked.name) == package.name and lowest_of(asked.specifier) is not None
     ):
         admitted = [r for r in releases if specifier.contains(r.version, prereleases=True)]
@@ -184,20 +186,9 @@ def _names_at_hand(matrix: Matrix, packages: dict[str, Package], source: Release
         published = _release_with_metadata(release, source).published
         texts += () if published is None else published.requires_dist
     relaxed = {r.package for rule in matrix.rules for r in rule.relaxations}
-    names = {name for text in texts if (name := re.split(r"[^\w.-]", text, maxsplit=1)[0])}
     missing = {a.normalised_name for a in matrix.packages} - packages.keys()
-    every = {str(canonicalize_name(name)) for name in names | relaxed | {matrix.suite.module}}
+    every = {name_of_line(text) for text in {*texts, *relaxed, matrix.suite.module}}
     return every - missing - {""}
-
-
-def _with_metadata(
-    package: Package, selector: Selector, source: ReleaseSource, pool: ThreadPoolExecutor
-) -> Package:
-    chosen = package.selected(selector)
-    read = pool.map(lambda release: _release_with_metadata(release, source), chosen)
-    filled = {release.version: release for release in read}
-    releases = tuple(filled.get(release.version, release) for release in package.releases)
-    return msgspec.structs.replace(package, releases=releases)
 
 
 def _release_with_metadata(release: Release, source: ReleaseSource) -> Release:
@@ -229,31 +220,17 @@ def catalogue_notes(catalogue: Catalogue) -> Iterator[str]:
 
 _PINS = ("==", "===", "~=")
 
-Each = Callable[[Callable[[str], Required | None], Iterable[str]], Iterable[Required | None]]
-
-
-class Pins(Value, frozen=True, kw_only=True):
-    """Pins of the subject's releases by package, and the packages that rules set free."""
-
-    pins: dict[str, tuple[SpecifierSet, ...]]
-    free: frozenset[str]
-
-    def admit(self, name: str, release: Release) -> bool:
-        return any(
-            pin.contains(release.version, prereleases=True) for pin in self.pins.get(name, ())
-        )
-
 
 def is_pin(specifier: SpecifierSet) -> bool:
     return any(part.operator in _PINS for part in specifier)
 
 
 def required(
-    matrix: Matrix, subject: Package, source: ReleaseSource, each: Each
+    matrix: Matrix, subject: Package, source: ReleaseSource, pool: ThreadPoolExecutor
 ) -> tuple[Required, ...]:
     axes = {str(axis.normalised_name) for axis in matrix.packages}
-    pins = _pins(matrix, subject)
-    names = sorted((pins.pins.keys() | pins.free) - axes)
+    pins, free = _pins(matrix, subject)
+    names = sorted((pins.keys() | free) - axes)
     asked = frozenset({*names, *axes})
 
     def of(name: str) -> Required | None:
@@ -261,12 +238,13 @@ def required(
         every = releases_of(source.package, name)
         releases = (_with_files(r, fitting_files(matrix, r, patches).artifacts) for r in every)
         package = Package(name=name, releases=tuple(releases))
-        return _required(package, pins, asked, source)
+        return _required(package, pins.get(name, set()), name in free, asked, source)
 
-    return tuple(entry for entry in each(of, names) if entry is not None)
+    return tuple(entry for entry in pool.map(of, names) if entry is not None)
 
 
-def _pins(matrix: Matrix, subject: Package) -> Pins:
+def _pins(matrix: Matrix, subject: Package) -> tuple[dict[str, set[SpecifierSet]], set[str]]:
+    # Pins of the subject's releases by package, and the packages that rules set free.
     pins: dict[str, set[SpecifierSet]] = {}
     names: set[str] = set()
     for release in subject.selected(matrix.subject_axis.select):
@@ -285,32 +263,34 @@ def _pins(matrix: Matrix, subject: Package) -> Pins:
             pins.setdefault(name, set()).add(relaxation.specifier)
         else:
             free.add(name)
-    return Pins(
-        pins={name: tuple(specifiers) for name, specifiers in pins.items()}, free=frozenset(free)
-    )
+    return pins, free
 
 
 def _required(
-    package: Package, pins: Pins, asked: frozenset[str], source: ReleaseSource
+    package: Package,
+    pins: set[SpecifierSet],
+    is_free: bool,
+    asked: frozenset[str],
+    source: ReleaseSource,
 ) -> Required | None:
-    admitted = [release for release in package.releases if pins.admit(package.name, release)]
-    is_free = package.name in pins.free
+    admitted = [
+        release
+        for release in package.releases
+        if any(pin.contains(release.version, prereleases=True) for pin in pins)
+    ]
     candidates = package.releases if is_free else tuple(admitted)
     # Requirements on each other rarely change: the oldest and the newest release show whether there
     # are any.
     ends = (_with_requirements(r, asked, source) for r in (*candidates[:1], *candidates[-1:]))
     telling = any(r.published is not None and r.published.requires_dist for r in ends)
     whole = is_free and telling
-    if not whole and package.name not in pins.pins:
+    if not whole and not pins:
         return None
     listed = package.releases if whole else tuple(admitted)
     if telling:
         listed = tuple(_with_requirements(release, asked, source) for release in listed)
-    return Required(
-        package=msgspec.structs.replace(package, releases=listed),
-        pins=tuple(sorted(map(str, pins.pins.get(package.name, ())))),
-        whole=whole,
-    )
+    texts = tuple(sorted(map(str, pins)))
+    return Required(name=package.name, releases=listed, pins=texts, whole=whole)
 
 
 def _with_requirements(release: Release, asked: frozenset[str], source: ReleaseSource) -> Release:
@@ -337,39 +317,35 @@ def _with_requirements(release: Release, asked: frozenset[str], source: ReleaseS
 def fitting_files(matrix: Matrix, release: Release, patches: Iterable[Version]) -> Release:
     architecture = matrix.platform.partition("-")[0]
     own = "pp" if matrix.platform.endswith("-pypy") else "cp"
-    series = frozenset(f"{own}{patch.major}{patch.minor}" for patch in patches)
-    files = (a for a in release.artifacts if not a.is_wheel or _is_for(a, architecture, series))
+    series = {f"{own}{patch.major}{patch.minor}" for patch in patches}
+    platforms = {"any", f"manylinux*{architecture}", f"linux*{architecture}"}
+    files = (a for a in release.artifacts if not a.is_wheel or _is_for(a, series, platforms))
     return msgspec.structs.replace(release, artifacts=tuple(files))
 
 
-def _is_for(wheel: Artifact, architecture: str, series: frozenset[str]) -> bool:
-    own = re.compile(f"any|(?:manylinux|linux).*{re.escape(architecture)}")
+def _is_for(wheel: Artifact, series: set[str], platforms: set[str]) -> bool:
     return any(
         (tag.interpreter in series or tag.interpreter.startswith("py3") or tag.abi == "abi3")
-        and own.fullmatch(tag.platform)
+        and any(fnmatchcase(tag.platform, pattern) for pattern in platforms)
         for tag in wheel.tags
     )
 
 
-def readable(texts: Iterable[str]) -> Iterator[Requirement]:
-    for text in texts:
-        with contextlib.suppress(InvalidRequirement):
-            yield Requirement(text)
-
-
-def lowest_of(specifier: SpecifierSet) -> Version | None:
-    """Return the lowest version of a range (`>=`, `>`, `~=`, `==1.*`); None without one."""
+def lowest_of(clauses: Iterable[Specifier], exact: bool = False) -> Version | None:
+    """Return the lowest version of a range (`>=`, `>`, `~=`, `==1.*`), or of an `exact` one, too;
+    None without one.
+    """
     bounds = [
         Version(part.version.removesuffix(".*"))
-        for part in specifier
+        for part in clauses
         if part.operator in (">=", ">", "~=")
-        or (part.operator == "==" and part.version.endswith(".*"))
+        or (part.operator == "==" and (exact or part.version.endswith(".*")))
     ]
     return max(bounds, default=None)
 
 
 def _parsed(texts: Iterable[str]) -> Iterator[Requirement]:
-    for requirement in readable(texts):
+    for requirement in filter(None, map(parsed, texts)):
         if requirement.url is None and "extra" not in str(requirement.marker or ""):
             yield requirement
 
@@ -377,26 +353,23 @@ def _parsed(texts: Iterable[str]) -> Iterator[Requirement]:
 def wheels_elsewhere(
     matrix: Matrix, required: Iterable[Required], source: ReleaseSource
 ) -> tuple[Package, ...]:
-    patterns = {tag for name in matrix.platforms for tag in PLATFORMS[name].tags}
+    platforms = {tag for name in matrix.platforms for tag in PLATFORMS[name].tags}
     series = {f"cp{patch.major}{patch.minor}" for patch in matrix.interpreters.patches}
 
-    def is_for(wheel: Artifact) -> bool:
-        return any(
-            (tag.interpreter in series or tag.interpreter.startswith("py3") or tag.abi == "abi3")
-            and any(fnmatchcase(tag.platform, pattern) for pattern in patterns)
-            for tag in wheel.tags
-        )
-
     def of(entry: Required) -> Package:
-        known = {r.version: {a.filename for a in r.artifacts} for r in entry.package.releases}
-        releases = releases_of(source.package, entry.package.name)
+        known = {r.version: {a.filename for a in r.artifacts} for r in entry.releases}
+        releases = releases_of(source.package, entry.name)
         fitting = []
         for release in (r for r in releases if r.version in known):
             own = known[release.version]
-            more = [a for a in release.artifacts if a.filename not in own and is_for(a)]
+            more = [
+                a
+                for a in release.artifacts
+                if a.filename not in own and _is_for(a, series, platforms)
+            ]
             if more:
                 fitting.append(_with_files(release, more))
-        return Package(name=entry.package.name, releases=tuple(fitting))
+        return Package(name=entry.name, releases=tuple(fitting))
 
     with ThreadPoolExecutor(THREADS) as pool:
         return tuple(package for package in pool.map(of, required) if package.releases)

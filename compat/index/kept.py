@@ -6,10 +6,9 @@ publishing and proposing repeatable, without a network. It has no index addresse
 
 import functools
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
 from packaging.utils import (
     InvalidSdistFilename,
@@ -17,27 +16,21 @@ from packaging.utils import (
     canonicalize_name,
     parse_wheel_filename,
 )
-from packaging.version import InvalidVersion, Version
+from packaging.version import InvalidVersion
 
 from compat.declare.matrix import Matrix
 from compat.errors import DeclarationError
 from compat.index.release import Catalogue, Package, Release, Required
-from compat.value import StrictValue, Value, encode_hook
+from compat.value import StrictValue, decode_hook, encode_hook
 
+P = TypeVar("P", bound=Package)
 FORMAT = 2  # 2 adds the requirements of the subject's releases
-
-
-class _Required(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    name: str
-    releases: tuple[Release, ...]
-    pins: tuple[str, ...] = ()
-    whole: bool = False
 
 
 class _Kept(StrictValue, frozen=True, kw_only=True):
     format: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)]
     packages: tuple[Package, ...]
-    required: tuple[_Required, ...] | msgspec.UnsetType = msgspec.UNSET
+    required: tuple[Required, ...] | msgspec.UnsetType = msgspec.UNSET
     prereleases: tuple[Package, ...] | msgspec.UnsetType = msgspec.UNSET
     newer: tuple[Package, ...] | msgspec.UnsetType = msgspec.UNSET
     lowest: tuple[Package, ...] | msgspec.UnsetType = msgspec.UNSET
@@ -49,15 +42,11 @@ def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
         package = catalogue.of(axis)
         releases = package.selected(axis.select)
         packages.append(msgspec.structs.replace(package, releases=releases))
-    required = (
-        _Required(r.package.name, _placeless([r.package])[0].releases, r.pins, r.whole)
-        for r in catalogue.required
-    )
     return _one_file_a_line(
         _Kept(
             format=FORMAT,
             packages=_placeless(packages),
-            required=tuple(required),
+            required=_placeless(catalogue.required),
             prereleases=_placeless(catalogue.prereleases) or msgspec.UNSET,
             newer=_placeless(catalogue.newer) or msgspec.UNSET,
             lowest=_placeless(catalogue.lowest) or msgspec.UNSET,
@@ -67,16 +56,13 @@ def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
 
 def decode_catalogue(text: str, source: str) -> Catalogue:
     try:
-        stored = msgspec.json.decode(text, type=_Kept, dec_hook=_decode)
+        stored = msgspec.json.decode(text, type=_Kept, dec_hook=decode_hook)
         if stored.required is msgspec.UNSET:
             raise ValueError("Object missing required field `required`")
-        required = [
-            Required(_read(Package(r.name, r.releases)), r.pins, r.whole) for r in stored.required
-        ]
         beside = (stored.prereleases, stored.newer, stored.lowest)
         return Catalogue(
             tuple(map(_read, stored.packages)),
-            tuple(required),
+            tuple(map(_read, stored.required)),
             *(tuple(map(_read, packages or ())) for packages in beside),
         )
     except (ValueError, RecursionError) as fault:
@@ -90,7 +76,7 @@ def encode_packages(packages: Iterable[Package]) -> str:
 
 def decode_packages(text: str, source: str) -> tuple[Package, ...]:
     try:
-        stored = msgspec.json.decode(text, type=_Kept, dec_hook=_decode)
+        stored = msgspec.json.decode(text, type=_Kept, dec_hook=decode_hook)
         return tuple(map(_read, stored.packages))
     except (ValueError, RecursionError) as fault:
         hint = "compat matrix discover MATRIX --write makes it anew"
@@ -111,14 +97,17 @@ def catalogue_with_axes(text: str, source: str, matrix: Matrix) -> Catalogue:
     return catalogue
 
 
-def _placeless(packages: Iterable[Package]) -> tuple[Package, ...]:
+def _placeless(packages: Iterable[P]) -> tuple[P, ...]:
     replace = msgspec.structs.replace
 
     def bare(release: Release) -> Release:
         fields: Any = {"url": "", "tags": frozenset(), "sha256": None, "has_metadata": None}
         return replace(release, artifacts=tuple(replace(a, **fields) for a in release.artifacts))
 
-    return tuple(Package(package.name, tuple(map(bare, package.releases))) for package in packages)
+    return tuple(
+        replace(package, releases=tuple(map(bare, package.releases)), stale_since=None)
+        for package in packages
+    )
 
 
 def _one_file_a_line(stored: _Kept) -> str:
@@ -130,7 +119,7 @@ def _one_file_a_line(stored: _Kept) -> str:
     return text + "\n"
 
 
-def _read(package: Package) -> Package:
+def _read(package: P) -> P:
     replace = msgspec.structs.replace
     releases = [
         replace(
@@ -142,7 +131,8 @@ def _read(package: Package) -> Package:
         )
         for release in sorted(package.releases, key=lambda r: r.version)
     ]
-    return Package(canonicalize_name(package.name), tuple(releases))
+    name = canonicalize_name(package.name)
+    return replace(package, name=name, releases=tuple(releases), stale_since=None)
 
 
 def _tags(filename: str) -> frozenset[Tag]:
@@ -165,14 +155,3 @@ def _tags_of_wheel(filename: str) -> frozenset[Tag]:
         return parse_wheel_filename(filename)[3]
     except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion) as fault:
         raise ValueError(str(fault)) from fault
-
-
-def _decode(kind: type, raw: object) -> Version | SpecifierSet:
-    if kind not in (Version, SpecifierSet) or not isinstance(raw, str):
-        raise ValueError(f"Expected `str`, got `{type(raw).__name__}`")
-    return Version(raw) if kind is Version else _specifier(raw)
-
-
-@functools.lru_cache(maxsize=1024)
-def _specifier(text: str) -> SpecifierSet:
-    return SpecifierSet(text)

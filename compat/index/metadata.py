@@ -36,7 +36,7 @@ from compat import files
 from compat.errors import CompatError, IndexUnreachable, UnsoundFile
 from compat.index.release import Artifact, Published, Release, usable_wheels
 from compat.index.settings import IndexSettings
-from compat.value import Value
+from compat.value import Value, decode_hook, encode
 
 _LOG = logging.getLogger(__name__)
 CONNECTIONS = 8  # as many as `discover` has threads
@@ -224,12 +224,6 @@ def without_login(url: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-def whole_wheel_limits(limits: ResponseLimits) -> ResponseLimits:
-    return msgspec.structs.replace(
-        limits, total=limits.wheel_total, max_bytes=limits.max_wheel_bytes
-    )
-
-
 def _origin(url: str) -> tuple[str, str]:
     parts = urlsplit(url)
     return parts.scheme, parts.netloc.rpartition("@")[2].lower()
@@ -294,18 +288,8 @@ _ARCHIVE = (zipfile.BadZipFile, zlib.error, struct.error)
 DAMAGED = (*_ARCHIVE, EOFError, RuntimeError, ValueError, LookupError)
 
 
-class SavedMetadata(Value, frozen=True):
-    """The cached fields of a wheel's METADATA, as written there."""
-
-    requires_python: str | None
-    requires_dist: tuple[str, ...]
-
-    @property
-    def published(self) -> Published:
-        asked = None
-        with contextlib.suppress(InvalidSpecifier):
-            asked = SpecifierSet(self.requires_python) if self.requires_python else None
-        return Published(requires_python=asked, requires_dist=self.requires_dist)
+_MOST_MODULES = 20_000
+_MOST_BYTES = 200_000_000  # of sources in one wheel; the largest seen has 60 MB
 
 
 class NotMetadata(ValueError):
@@ -313,14 +297,15 @@ class NotMetadata(ValueError):
 
 
 class MetadataReader:
-    """Reads what wheels require, cached forever by hash: a wheel never changes."""
+    """Reads wheels. What they require is cached by hash forever: a wheel never changes."""
 
     def __init__(
-        self, settings: IndexSettings, limits: ResponseLimits, folder: Path | None
+        self, settings: IndexSettings, limits: ResponseLimits, folder: Path | None = None
     ) -> None:
         self._limits = limits
         self._web = Web(settings, limits)
-        self._wheels = Web(settings, whole_wheel_limits(limits))
+        most = {"total": limits.wheel_total, "max_bytes": limits.max_wheel_bytes}
+        self._wheels = Web(settings, msgspec.structs.replace(limits, **most))
         self._folder = None if folder is None else folder / "metadata"
         self._has_files: bool | None = None
 
@@ -330,18 +315,19 @@ class MetadataReader:
         """
         if not artifact.is_wheel:
             return None
-        path, saved = None, None
+        path, published = None, None
         if self._folder is not None and artifact.sha256 is not None:
             path = self._folder / f"{artifact.sha256}.json"
             with contextlib.suppress(OSError, ValueError, RecursionError):
-                saved = msgspec.json.decode(path.read_bytes(), type=SavedMetadata)
-        if saved is None:
-            saved = self._asked(artifact)
+                content = path.read_bytes()
+                published = msgspec.json.decode(content, type=Published, dec_hook=decode_hook)
+        if published is None:
+            published = self._asked(artifact)
             # An unwritable folder only makes the next run slower.
             if path is not None:
                 with contextlib.suppress(CompatError, OSError):
-                    files.write(path, msgspec.json.encode(saved).decode() + "\n")
-        return saved.published
+                    files.write(path, encode(published))
+        return published
 
     def contents(self, artifact: Artifact) -> dict[str, str]:
         """It is read by range requests; empty where the index does not support them, and for an
@@ -364,11 +350,27 @@ class MetadataReader:
         except DAMAGED:
             return {}
 
+    def sources(self, artifact: Artifact) -> dict[str, bytes]:
+        """The wheel is downloaded whole. Raises UnsoundFile for an unreadable wheel,
+        IndexUnreachable when it is not available.
+        """
+        try:
+            with whole_wheel(self._wheels, artifact) as file, zipfile.ZipFile(file) as wheel:
+                members = [info for info in wheel.infolist() if _is_module(info.filename)]
+                size = sum(info.file_size for info in members)
+                if len(members) > _MOST_MODULES or size > _MOST_BYTES:
+                    raise NotMetadata(f"it has {len(members)} modules, more than are read")
+                return {info.filename: wheel.read(info) for info in members}
+        except DAMAGED as fault:
+            raise _unsound(artifact.filename, fault) from fault
+        except (*NETWORK, OSError) as fault:
+            raise unreachable(fault, artifact.filename) from fault
+
     def close(self) -> None:
         self._web.close()
         self._wheels.close()
 
-    def _asked(self, artifact: Artifact) -> SavedMetadata:
+    def _asked(self, artifact: Artifact) -> Published:
         wanted = f"the metadata of {artifact.filename}"
         try:
             text = self._metadata_file(artifact) or self._by_ranges(artifact)
@@ -498,7 +500,7 @@ def published_in(wheel: Path) -> Published:
     try:
         with zipfile.ZipFile(wheel) as archive:
             text = _metadata_member(archive, wheel.name, ResponseLimits())
-            return _parsed(text, wheel.name).published
+            return _parsed(text, wheel.name)
     except (*DAMAGED, OSError) as error:
         raise _unsound(wheel.name, error) from error
 
@@ -524,7 +526,7 @@ def _is_info(member: str, wanted: str) -> bool:
     return folder.endswith(".dist-info") and name == wanted
 
 
-def _parsed(text: bytes, filename: str) -> SavedMetadata:
+def _parsed(text: bytes, filename: str) -> Published:
     # Return the requirements in METADATA as written; raise for another wheel's METADATA.
     raw, _ = parse_email(text)
     try:
@@ -535,40 +537,10 @@ def _parsed(text: bytes, filename: str) -> SavedMetadata:
     if not same:
         identity = f"{raw.get('name', 'nothing')} {raw.get('version', '')}".strip()
         raise NotMetadata(f"its METADATA speaks of {identity}")
-    return SavedMetadata(
-        requires_python=raw.get("requires_python"),
-        requires_dist=tuple(raw.get("requires_dist", ())),
-    )
-
-
-_MOST_MODULES = 20_000
-_MOST_BYTES = 200_000_000  # of sources in one wheel; the largest seen has 60 MB
-
-
-class SourceReader:
-    """Reads sources of wheels from an index."""
-
-    def __init__(self, settings: IndexSettings) -> None:
-        self._web = Web(settings, whole_wheel_limits(ResponseLimits()))
-
-    def sources(self, artifact: Artifact) -> dict[str, bytes]:
-        """The wheel is downloaded whole. Raises UnsoundFile for an unreadable wheel,
-        IndexUnreachable when it is not available.
-        """
-        try:
-            with whole_wheel(self._web, artifact) as file, zipfile.ZipFile(file) as wheel:
-                members = [info for info in wheel.infolist() if _is_module(info.filename)]
-                size = sum(info.file_size for info in members)
-                if len(members) > _MOST_MODULES or size > _MOST_BYTES:
-                    raise NotMetadata(f"it has {len(members)} modules, more than are read")
-                return {info.filename: wheel.read(info) for info in members}
-        except DAMAGED as fault:
-            raise _unsound(artifact.filename, fault) from fault
-        except (*NETWORK, OSError) as fault:
-            raise unreachable(fault, artifact.filename) from fault
-
-    def close(self) -> None:
-        self._web.close()
+    asked = None
+    with contextlib.suppress(InvalidSpecifier):
+        asked = SpecifierSet(raw["requires_python"]) if raw.get("requires_python") else None
+    return Published(requires_python=asked, requires_dist=tuple(raw.get("requires_dist", ())))
 
 
 def wheel_to_read(release: Release) -> Artifact | None:

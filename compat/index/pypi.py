@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 from html.parser import HTMLParser
 from itertools import islice
 from pathlib import Path
+from typing import Any
 from urllib.parse import urldefrag, urljoin
 
 import msgspec
@@ -71,13 +72,9 @@ class ListedFile(Value, frozen=True, rename="kebab"):
         return True if isinstance(self.core_metadata, dict) else self.core_metadata
 
 
-class _Meta(Value, frozen=True, rename="kebab"):
-    api_version: str
-
-
 class _Project(Value, frozen=True):
     name: str
-    meta: _Meta
+    meta: dict[str, Any]
     files: list[ListedFile]
 
 
@@ -107,20 +104,11 @@ class _Links(HTMLParser):
             self.links[-1][1].append(data)
 
 
-def page_of(response: requests.Response) -> IndexPage:
-    return IndexPage(
-        url=response.url,
-        content_type=response.headers.get("content-type", "text/html"),
-        content=response.content,
-        received=_now(),
-    )
-
-
 def listed(page: IndexPage) -> list[ListedFile]:
     kind = page.content_type.partition(";")[0].strip().lower()
     if kind == "application/vnd.pypi.simple.v1+json":
         project = msgspec.json.decode(page.content, type=_Project)
-        _check_version(project.meta.api_version)
+        _check_version(str(project.meta["api-version"]))
         replace = msgspec.structs.replace
         return [replace(file, url=urljoin(page.url, file.url)) for file in project.files]
     if kind not in ("application/vnd.pypi.simple.v1+html", "text/html"):
@@ -203,11 +191,8 @@ _LONGEST_REASON = 200
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
-class Files(Value, frozen=True):
-    """The readable files of one index's page with their versions, as of `stale_since` if set."""
-
-    files: tuple[tuple[Version, Artifact], ...]
-    stale_since: datetime.datetime | None = None
+# The readable files of one index's page with their versions, as of a moment if they are stale.
+Files = tuple[tuple[tuple[Version, Artifact], ...], datetime.datetime | None]
 
 
 class PyPISource:
@@ -255,7 +240,7 @@ class PyPISource:
     def places(self, name: str) -> tuple[tuple[int, Version], ...]:
         answers = (self._answer(index, canonicalize_name(name)) for index in self._urls)
         return tuple(
-            (number, max(version for version, _ in answer.files))
+            (number, max(version for version, _ in answer[0]))
             for number, answer in enumerate(answers)
             if answer is not None
         )
@@ -283,11 +268,12 @@ class PyPISource:
             return before
         try:
             response = self._web.get(url, headers={"Accept": ACCEPTED})
-            page = page_of(response)
+            kind = response.headers.get("content-type", "text/html")
+            page = IndexPage(response.url, kind, response.content, _now())
             page_files = files_of(page, name)
         except UNREADABLE as error:
             if cached is not None and before is not None:
-                return Files(files=before.files, stale_since=cached.received)
+                return before[0], cached.received
             if isinstance(error, BadStatus) and error.status == requests.codes.not_found:
                 return None
             raise unreachable(error, f"its page of {name!r}") from error
@@ -300,17 +286,17 @@ def files_of(page: IndexPage, name: str) -> Files:
     usable = tuple(filter(None, (_artifact(file, name) for file in listed(page))))
     if not usable:
         raise ValueError("no usable file on the page")
-    return Files(files=usable)
+    return usable, None
 
 
 def package_of(name: str, answers: Iterable[Files]) -> Package:
     by_name: dict[str, tuple[Version, Artifact]] = {}
     stale: list[datetime.datetime] = []
-    for answer in answers:
-        for version, artifact in answer.files:
+    for listed_files, stale_since in answers:
+        for version, artifact in listed_files:
             by_name.setdefault(artifact.filename, (version, artifact))
-        if answer.stale_since is not None:
-            stale.append(answer.stale_since)
+        if stale_since is not None:
+            stale.append(stale_since)
     by_version: dict[Version, list[Artifact]] = {}
     for filename in sorted(by_name):
         version, artifact = by_name[filename]

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
 from packaging.version import Version
@@ -136,11 +137,15 @@ def releases_of(package_of: Callable[[str], Package], name: str) -> tuple[Releas
         return ()
 
 
+def release_of(package_of: Callable[[str], Package], name: str, version: Version) -> Release | None:
+    return next((r for r in releases_of(package_of, name) if r.version == version), None)
+
+
 def earliest_upload(releases: Iterable[Release]) -> datetime.datetime | None:
     return min((r.uploaded for r in releases if r.uploaded is not None), default=None)
 
 
-class Required(Value, frozen=True):
+class Required(Package, frozen=True):
     """A package that releases of the subject pin: every release that one of `pins` admits, or
     `whole` with all.
 
@@ -148,7 +153,6 @@ class Required(Value, frozen=True):
     packages and on other required ones. Unread metadata is unknown.
     """
 
-    package: Package
     pins: tuple[str, ...] = ()
     whole: bool = False
 
@@ -181,6 +185,11 @@ class Catalogue(Value, frozen=True):
         """Return the releases after those that an axis selects, that a higher bound admits."""
         own = (package.releases for package in self.newer if package.name == axis.normalised_name)
         return next(own, ())
+
+    def with_package(self, package: Package) -> "Catalogue":
+        """Return the catalogue with this package instead of its own of that name."""
+        packages = (package if p.name == package.name else p for p in self.packages)
+        return msgspec.structs.replace(self, packages=tuple(packages))
 
     def of(self, axis: PackageAxis) -> Package:
         return self.package(axis.normalised_name)

@@ -55,13 +55,9 @@ class IndexSettings(Value, frozen=True):
 
 
 def settings(
-    *,
-    index_url: str | None = None,
-    extra_index_urls: Sequence[str] = (),
-    cert: str | None = None,
-    proxy: str | None = None,
+    *, index_url: str | None = None, extra_index_urls: Sequence[str] = ()
 ) -> IndexSettings:
-    """Return the settings: each given one overrides pip's configuration and the public index.
+    """Return the settings: a given address overrides pip's configuration and the public index.
 
     Raises UsageError for a given address that is not http or https. pip's configuration is read
     through its public command (0.17 s measured, which is why it is neither started ahead nor
@@ -85,8 +81,8 @@ def settings(
     return IndexSettings(
         index_url=public,
         extra_index_urls=tuple(url for url in extras if is_remote(url)),
-        cert=cert or listed.get("cert") or None,
-        proxy=proxy or listed.get("proxy") or None,
+        cert=listed.get("cert") or None,
+        proxy=listed.get("proxy") or None,
         left_out=(
             *(url for url in (*index_urls, *extras) if not is_remote(url)),
             *listed.get("find-links", "").split(),

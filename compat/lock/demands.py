@@ -14,7 +14,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from compat.declare.matrix import ANY, NOTHING, Matrix, Relaxation
-from compat.index.release import Package, Release, releases_of
+from compat.declare.parsing import name_of_line
+from compat.index.release import Package, Release, release_of
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.lock.recipe import asked_lines, pinned
 from compat.lock.sources import fits_cell
@@ -77,11 +78,9 @@ class Demands:
             python=self._facts.patch(cell),
             platform=matrix.platform,
             requirements=tuple(sorted(filter(is_requirement, held))),
-            no_prereleases=tuple(
-                sorted(a.normalised_name for a in matrix.packages if not a.select.prereleases)
-            ),
+            no_prereleases=matrix.no_prereleases,
             overrides=tuple(text for text in spoken if " " not in text),
-            excludes=tuple(sorted(set(self.replaceable).difference(map(_name, spoken)))),
+            excludes=tuple(sorted(set(self.replaceable).difference(map(name_of_line, spoken)))),
         )
 
     def _lines(self, cell: Cell, release: Release) -> Facts:
@@ -110,7 +109,7 @@ def is_requirement(fact: str) -> bool:
 
 
 def package_of_fact(fact: str) -> str:
-    return _name(_after(fact))
+    return name_of_line(_after(fact))
 
 
 def is_fact(text: str) -> bool:
@@ -128,10 +127,6 @@ def keeps_prereleases(fact: str) -> bool:
 
 def _after(fact: str) -> str:
     return fact.removeprefix(_THROUGHOUT)
-
-
-def _name(text: str) -> str:
-    return canonicalize_name(Requirement(text.partition(" ")[0]).name)
 
 
 class KnownLocks:
@@ -185,12 +180,11 @@ class KnownLocks:
             return True
         key = (pin.name, pin.version, _world(inputs))
         if key not in self._dates:
+            release = release_of(self._package_of, pin.name, pin.version)
             dates = [
                 artifact.uploaded
-                for release in releases_of(self._package_of, pin.name)
-                for artifact in release.artifacts
-                if release.version == pin.version
-                and artifact.uploaded is not None
+                for artifact in (() if release is None else release.artifacts)
+                if artifact.uploaded is not None
                 and not artifact.yanked
                 and (fits_cell(artifact, inputs) or pin.name in lock.builds)
             ]

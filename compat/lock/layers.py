@@ -9,19 +9,17 @@ import msgspec
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import Version
 
-from compat.declare.parsing import minor_series, parse_release
+from compat.declare.parsing import name_of_line, parse_release, parsed
 from compat.errors import DeclarationError
-from compat.index.release import Artifact, ReleaseSource, releases_of
+from compat.index.release import Artifact, ReleaseSource, release_of
 from compat.lock.lock_text import decode_lock
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
-from compat.lock.recipe import asks_as_declared, inputs_of, name_of_line, soft_packages
+from compat.lock.recipe import asks_as_declared, inputs_of, soft_packages
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import facts_for
 from compat.plan.platform import accepted_tags, admits, marker_values
-from compat.plan.requirements import parsed
 
 
 def locked_in_layers(lock: Callable[[Inputs], Lock | Refusal], inputs: Inputs) -> Lock | Refusal:
@@ -189,9 +187,8 @@ class _Pins:
             lambda pin: [
                 file
                 for source in sources
-                for release in releases_of(source.package, pin.name)
+                if (release := release_of(source.package, pin.name, pin.version))
                 for file in release.artifacts
-                if release.version == pin.version
             ]
         )
 
@@ -226,9 +223,10 @@ class _Pins:
         inputs = self._lock.inputs
         if pin.name in self._lock.builds:
             return not file.is_wheel
-        series = Version(minor_series(inputs.python))
         is_admitted = pin.name == self._injected or admits(file.requires_python, inputs.python)
-        return is_admitted and not accepted_tags(series, inputs.platform).isdisjoint(file.tags)
+        return is_admitted and not accepted_tags(inputs.python, inputs.platform).isdisjoint(
+            file.tags
+        )
 
     def _requires(self, name: str) -> tuple[str, ...]:
         pin = self._pins.get(name)

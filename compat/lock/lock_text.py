@@ -3,7 +3,7 @@
 import datetime
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -30,7 +30,16 @@ _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _BODY = re.compile(r"^(?!#)", re.MULTILINE)
 _BREAK = " \\\n    --hash=sha256:"
 _PINNED = re.compile(r"^([a-z0-9](?:-?[a-z0-9])*)==([^\s\\]+)", re.MULTILINE)
-_LINE = re.compile(r"([a-z0-9](?:-?[a-z0-9])*)==(\S+)((?: [0-9a-f]{64})+)")
+# Inputs that are lists, each entry on a line with this key.
+_LISTS = {
+    "require": "requirements",
+    "suite": "suite",
+    "final": "no_prereleases",
+    "override": "overrides",
+    "exclude": "excludes",
+    "floor": "floors",
+    "constraint": "constraints",
+}
 
 
 def encode_lock(lock: Lock) -> str:
@@ -45,7 +54,10 @@ def decode_lock(text: str, source: str) -> Lock:
             raise ValueError(
                 f"lock format {head['lock-format'][0]!r} is not {FORMAT}; lock the cell again"
             )
-        pins = _own_pins(body, head["digest"][0])
+        pins, digest = tuple(decode_pins(body)), head["digest"][0]
+        # Of another hand's text only the pins themselves can have the digest.
+        if _lines_of_digest(body, digest) is None and lock_digest(pins) != digest:
+            raise ValueError("its pins are not those that were locked: the digest differs")
         only = head.get("suite-only")
         return Lock(
             inputs=_inputs(head, pins),
@@ -59,16 +71,6 @@ def decode_lock(text: str, source: str) -> Lock:
     except ValueError as fault:
         message = str(fault)
     raise DeclarationError.of(message, path=source, hint="`compat matrix lock` writes it anew")
-
-
-def decode_inputs(text: str, source: str) -> Inputs:
-    head, _ = _split(text)
-    if "given" in head or head.get("lock-format") != [FORMAT]:
-        return decode_lock(text, source).inputs
-    try:
-        return _inputs(head, ())
-    except (KeyError, ValueError):
-        return decode_lock(text, source).inputs
 
 
 def read_digest(text: str) -> str:
@@ -98,42 +100,25 @@ def read_versions(text: str, names: Collection[str]) -> dict[str, Version] | Non
 
 
 def decode_pins(text: str) -> list[Pin]:
-    pins = []
-    for entry in text.replace("\\\n", " ").splitlines():
-        if not entry.strip() or entry.lstrip().startswith("#"):
-            continue
-        asked, _, _ = entry.partition("--hash=")
-        name, version = parse_exact(asked)
-        hashes = tuple(sorted(set(_HASH.findall(entry))))
-        if not hashes:
-            raise ValueError(f"{name} has no sha256 hash")
-        pins.append(Pin(name=name, version=version, hashes=hashes))
+    entries = (entry.strip() for entry in text.replace("\\\n", " ").splitlines())
+    pins = (_pin_of(entry) for entry in entries if entry and not entry.startswith("#"))
     return sorted(pins, key=lambda pin: pin.name)
 
 
-def _own_pins(body: str, digest: str) -> tuple[Pin, ...]:
-    """The pins of a lock with this digest; only foreign text needs a full parse."""
-    lines = _lines_of_digest(body, digest)
-    if lines is not None:
-        return tuple(map(_own_pin, lines.splitlines()))
-    pins = tuple(decode_pins(body))
-    if lock_digest(pins) != digest:
-        raise ValueError("its pins are not those that were locked: the digest differs")
-    return pins
+# Locks of one matrix share most pins.
+@lru_cache(maxsize=20_000)
+def _pin_of(entry: str) -> Pin:
+    asked, _, _ = entry.partition("--hash=")
+    name, version = parse_exact(asked)
+    hashes = tuple(sorted(set(_HASH.findall(entry))))
+    if not hashes:
+        raise ValueError(f"{name} has no sha256 hash")
+    return Pin(name=name, version=version, hashes=hashes)
 
 
 def _lines_of_digest(body: str, digest: str) -> str | None:
     lines = body.replace(_BREAK, " ")
     return lines if hashlib.sha256(lines.encode()).hexdigest() == digest else None
-
-
-@lru_cache(maxsize=20_000)
-def _own_pin(line: str) -> Pin:
-    """The pin of a line of the digest; locks of one matrix share most pins."""
-    match = _LINE.fullmatch(line)
-    if match is None:
-        raise ValueError(f"{line[:80]!r} is not an exact pin")
-    return Pin(name=match[1], version=locked_version(match[2]), hashes=tuple(match[3].split()))
 
 
 def parse_exact(text: str) -> tuple[str, Version]:
@@ -163,15 +148,9 @@ def _head(lock: Lock) -> list[str]:
         ("lock-format", FORMAT),
         ("python", str(inputs.python)),
         ("platform", inputs.platform),
-        ("as-of", _moment(inputs.as_of)),
-        *((f"as-of {cutoff.package}", _moment(cutoff.until)) for cutoff in inputs.cutoffs),
-        *(("require", requirement) for requirement in inputs.requirements),
-        *(("suite", requirement) for requirement in inputs.suite),
-        *(("final", name) for name in inputs.no_prereleases),
-        *(("override", override) for override in inputs.overrides),
-        *(("exclude", exclude) for exclude in inputs.excludes),
-        *(("floor", floor) for floor in inputs.floors),
-        *(("constraint", text) for text in inputs.constraints),
+        ("as-of", moment_text(inputs.as_of)),
+        *((f"as-of {cutoff.package}", moment_text(cutoff.until)) for cutoff in inputs.cutoffs),
+        *((key, text) for key, field in _LISTS.items() for text in getattr(inputs, field)),
         *([("index", inputs.index)] if inputs.index else []),
         *([("given", inputs.injected_pin.name)] if inputs.injected_pin else []),
         *([("given-python", str(inputs.install_as_python))] if inputs.install_as_python else []),
@@ -207,14 +186,8 @@ def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
         cell=head["cell"][0],
         python=locked_version(head["python"][0]),
         platform=head["platform"][0],
-        requirements=tuple(head.get("require", ())),
-        no_prereleases=tuple(head.get("final", ())),
-        overrides=tuple(head.get("override", ())),
-        excludes=tuple(head.get("exclude", ())),
-        floors=tuple(head.get("floor", ())),
-        constraints=tuple(head.get("constraint", ())),
+        **{field: tuple(head.get(key, ())) for key, field in _LISTS.items()},
         index=head.get("index", [""])[0],
-        suite=tuple(head.get("suite", ())),
         as_of=_parse_moment(head["as-of"][0]),
         cutoffs=tuple(
             Cutoff(package=key.partition(" ")[2], until=_parse_moment(values[0]))
@@ -228,7 +201,7 @@ def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
     )
 
 
-def _moment(moment: datetime.datetime | None) -> str:
+def moment_text(moment: datetime.datetime | None) -> str:
     utc = datetime.timezone.utc
     return NOW if moment is None else moment.astimezone(utc).strftime(_MOMENT)
 
@@ -269,21 +242,8 @@ class LockDigests(LazyMapping[str]):
             return known
         return {pin.name: pin.version for pin in kept_lock(path).pins if pin.name in self._packages}
 
-    def _digest(self, cell: str) -> str:
+    def _digest(self, cell: str) -> str | None:
         if cell not in self.states:
-            raise KeyError(cell)
+            return None
         text = first_bytes(f"{self._folder}/{cell}.txt", MOST_HEAD)
         return read_digest(text.decode(errors="replace"))
-
-
-class LocksByCell(LazyMapping[Lock]):
-    """The locks of cells, each read on first use."""
-
-    def __init__(self, cells: Iterable[str], lock_of: Callable[[str], Lock | None]) -> None:
-        def read(cell: str) -> Lock:
-            lock = lock_of(cell) if cell in self else None
-            if lock is None:
-                raise KeyError(cell)
-            return lock
-
-        super().__init__(lambda: cells, read)

@@ -99,6 +99,10 @@ class Lock(Value, frozen=True):
         return tuple(pin for pin in self.pins if pin.name not in (self.suite_only or ()))
 
     @property
+    def suite_pins(self) -> tuple[Pin, ...]:
+        return tuple(pin for pin in self.pins if pin.name in (self.suite_only or ()))
+
+    @property
     def digest(self) -> str:
         """The sha256 over names, versions and hashes: equal digests install the same files."""
         return lock_digest(self.pins)

@@ -9,14 +9,14 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, Relaxation
-from compat.declare.parsing import minor_series
-from compat.index.release import Artifact, Published, Release, ReleaseSource, releases_of
+from compat.declare.parsing import minor_series, name_of_line
+from compat.index.release import Artifact, Published, Release, ReleaseSource, release_of
 from compat.lock.lockfile import Inputs, Lock, Locker, Pin, Refusal
-from compat.lock.recipe import inputs_of, name_of_line
+from compat.lock.recipe import inputs_of
 from compat.lock.sources import SourceRelease
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
-from compat.plan.platform import accepted_tags, admits, marker_values
+from compat.plan.platform import fits, marker_values
 from compat.plan.requirements import Asked, active
 from compat.value import Value
 
@@ -139,8 +139,7 @@ def tree_of(lock: Lock, roots: Iterable[str], asks: Asks) -> frozenset[str]:
 def published_asks(source: ReleaseSource, platform: str) -> Asks:
     @cache
     def asks(name: str, version: Version, python: Version) -> tuple[Asked, ...]:
-        releases = releases_of(source.package, name)
-        release = next((r for r in releases if r.version == version), None)
+        release = release_of(source.package, name, version)
         wheel = None if release is None else usable_wheel(release, python, platform)
         if wheel is None:
             return ()
@@ -150,17 +149,8 @@ def published_asks(source: ReleaseSource, platform: str) -> Asks:
 
 
 def usable_wheel(release: Release, python: Version, platform: str) -> Artifact | None:
-    tags = accepted_tags(Version(minor_series(python)), platform)
-    return next(
-        (
-            artifact
-            for artifact in release.artifacts
-            if not tags.isdisjoint(artifact.tags)
-            and not artifact.set_aside
-            and admits(artifact.requires_python, python)
-        ),
-        None,
-    )
+    files = (artifact for artifact in release.artifacts if not artifact.set_aside)
+    return next((file for file in files if fits(file, python, platform)), None)
 
 
 def refused_by_metadata(lock: Lock, ends: Sequence[Lock], asks: Asks) -> str:
@@ -205,17 +195,10 @@ class ChangedPin(Value, frozen=True, kw_only=True):
         return f"~ {self.package} {self.before} -> {self.after}"
 
 
-class Drift(Value, frozen=True, kw_only=True):
-    """The difference of two locks; without `reasons` only the index has changed."""
-
-    moved: tuple[ChangedPin, ...]
-    reasons: tuple[str, ...]
-
-
-def drift(before: Lock, after: Lock) -> Drift:
+def changed_pins(before: Lock, after: Lock) -> tuple[ChangedPin, ...]:
     old = {pin.name: pin for pin in before.pins}
     new = {pin.name: pin for pin in after.pins}
-    moved = tuple(
+    return tuple(
         ChangedPin(
             package=name,
             before=old[name].version if name in old else None,
@@ -224,10 +207,10 @@ def drift(before: Lock, after: Lock) -> Drift:
         for name in sorted(old.keys() | new.keys())
         if old.get(name) != new.get(name)
     )
-    return Drift(moved=moved, reasons=tuple(_reasons(before.inputs, after.inputs)))
 
 
-def _reasons(then: Inputs, now: Inputs) -> list[str]:
+def changed_inputs(then: Inputs, now: Inputs) -> list[str]:
+    """Return why two locks differ; where nothing changed, only the index has."""
     reasons = []
     for field in Inputs.__struct_fields__:
         old, new = getattr(then, field), getattr(now, field)
@@ -265,8 +248,13 @@ class CheckoutLocker:
         self._pin = pin
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
+        own = Requirement(f"{self._pin.name}=={self._pin.version.public}")
+        each = ((text, Requirement(text)) for text in inputs.requirements)
         asked = tuple(
-            f"{text}{_LOCAL}" if self._is_own(text) else text for text in inputs.requirements
+            f"{text}{_LOCAL}"
+            if canonicalize_name(r.name) == own.name and r.specifier == own.specifier
+            else text
+            for text, r in each
         )
         answer = self._locker.lock(msgspec.structs.replace(inputs, requirements=asked))
         if isinstance(answer, Refusal):
@@ -276,13 +264,8 @@ class CheckoutLocker:
             )
         pins = tuple(self._pin if pin.name == self._pin.name else pin for pin in answer.pins)
         injected = None if inputs.injected_pin is None else self._pin
-        own = msgspec.structs.replace(inputs, injected_pin=injected)
-        return msgspec.structs.replace(answer, inputs=own, pins=pins)
-
-    def _is_own(self, text: str) -> bool:
-        requirement = Requirement(text)
-        is_named = canonicalize_name(requirement.name) == self._pin.name
-        return is_named and str(requirement.specifier) == f"=={self._pin.version.public}"
+        inputs = msgspec.structs.replace(inputs, injected_pin=injected)
+        return msgspec.structs.replace(answer, inputs=inputs, pins=pins)
 
 
 def shown_release(pin: Pin, published: Published) -> SourceRelease:
@@ -328,7 +311,7 @@ def exchanged_subject(
 def moved_besides(lock: Lock, other: Lock, subject: str) -> tuple[str, ...]:
     return tuple(
         f"{pin.package} {pin.before or 'missing'} -> {pin.after or 'missing'}"
-        for pin in drift(lock, other).moved
+        for pin in changed_pins(lock, other)
         if pin.package != subject and pin.before != pin.after
     )
 

@@ -17,14 +17,14 @@ from uv import find_uv_bin
 
 from compat.declare.parsing import minor_series
 from compat.errors import IndexUnreachable, NoPage, ToolFailed
-from compat.index.release import ReleaseSource, releases_of
+from compat.index.release import ReleaseSource, release_of, releases_of
 from compat.index.settings import IndexSettings
 from compat.lock.layers import locked_in_layers
 from compat.lock.lock_text import parse_exact
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.refusals import last_words, refusal_of_pip
 from compat.lock.sources import NamedBuilds, SourceRelease, for_want_of_builds, shelved
-from compat.lock.uv import Done, FindPython, run_resolver
+from compat.lock.uv import Done, FindPython, run_tool
 from compat.loopback import Loopback
 from compat.plan.platform import build_of, python_remedy
 
@@ -161,7 +161,7 @@ class PipToolsLocker:
             because = f"{refusal.because}; pip-tools builds nothing here, the locker uv does"
             return msgspec.structs.replace(refusal, because=because)
         injected = () if inputs.injected_pin is None else (inputs.injected_pin,)
-        version = run_resolver(
+        version = run_tool(
             [str(compiler), "-c", _VERSION], self._cache, self._environ, _SECONDS
         ).stdout.strip()
         return Lock(
@@ -225,17 +225,12 @@ class PipToolsLocker:
             *("--resolver=backtracking", "--pip-args=--only-binary=:all:"),
             *(f"--index-url={url}", "--find-links=shelf"),
         ]
-        return run_resolver(command, folder, self._environ, _SECONDS)
+        return run_tool(command, folder, self._environ, _SECONDS)
 
     def _pin(self, inputs: Inputs, name: str, version: Version) -> Pin:
-        until = inputs.cutoff(name)
-        hashes = {
-            artifact.sha256
-            for release in self._source.package(name).releases
-            if release.version == version
-            for artifact in release.artifacts
-            if artifact.sha256 and artifact.is_seen(until)
-        }
+        until, release = inputs.cutoff(name), release_of(self._source.package, name, version)
+        files = () if release is None else release.artifacts
+        hashes = {file.sha256 for file in files if file.sha256 and file.is_seen(until)}
         return Pin(name=name, version=version, hashes=tuple(sorted(hashes)))
 
     def prepare(self, python: Version) -> Path:
@@ -257,7 +252,7 @@ class PipToolsLocker:
             ["pip", "install", *options, "pip-tools", "setuptools", "wheel"],
         ):
             words = [find_uv_bin(), *command, "--no-config", "--quiet"]
-            done = run_resolver(words, self._cache, self._environ, _SECONDS)
+            done = run_tool(words, self._cache, self._environ, _SECONDS)
             if done.returncode != 0:
                 message = f"pip-tools could not be installed: {last_words(done.stderr)}"
                 raise IndexUnreachable.of(message)

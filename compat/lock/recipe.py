@@ -3,7 +3,6 @@ also widens dates.
 """
 
 import datetime
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -15,6 +14,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import ANY, NOTHING, PackageAxis, Relaxation
+from compat.declare.parsing import name_of_line
 from compat.errors import NoPage
 from compat.index.discover import lowest_of
 from compat.index.release import Package, Release, releases_of
@@ -99,9 +99,7 @@ def inputs_of(
         python=facts.patch(cell),
         platform=matrix.platform,
         requirements=tuple(sorted({pinned(matrix.subject_axis, cell), *pins, *common})),
-        no_prereleases=tuple(
-            sorted(a.normalised_name for a in matrix.packages if not a.select.prereleases)
-        ),
+        no_prereleases=matrix.no_prereleases,
         as_of=_as_of(facts, cell) if cell.is_dated else None,
         floors=tuple(
             sorted(
@@ -235,7 +233,7 @@ class _Relaxing:
             self._avoided, self._free = avoided, free
 
     def _beyond(self, name: str, version: Version) -> str:
-        lowest = _lower_end(self._published(name))
+        lowest = lowest_of(chain.from_iterable(self._published(name)), exact=True)
         if lowest is not None and version < lowest:
             return ">"
         axes = [axis.name for axis in self._facts.matrix.packages]
@@ -366,7 +364,8 @@ class _Relaxing:
             f"{name}>={lowest}"
             for name in sorted(self._soft - self._kept)
             if (name in self._free or not self._relaxations[name].specifier)
-            and (lowest := _lower_end(self._published(name))) is not None
+            and (lowest := lowest_of(chain.from_iterable(self._published(name)), exact=True))
+            is not None
             and name in pins
             and pins[name] > lowest
         ]
@@ -512,22 +511,8 @@ def final_versions(package: Package) -> list[Version]:
     ]
 
 
-def name_of_line(line: str) -> str:
-    return canonicalize_name(re.split(r"[^\w.-]", line, maxsplit=1)[0])
-
-
 def _admits(specifiers: Iterable[SpecifierSet], version: Version) -> bool:
     return all(specifier.contains(version, prereleases=True) for specifier in specifiers)
-
-
-def _lower_end(specifiers: Iterable[SpecifierSet]) -> Version | None:
-    bounds = [
-        Version(clause.version.removesuffix(".*"))
-        for specifier in specifiers
-        for clause in specifier
-        if clause.operator in (">=", ">", "~=", "==")
-    ]
-    return max(bounds, default=None)
 
 
 def _lowest(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) -> Inputs:

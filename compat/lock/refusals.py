@@ -6,7 +6,6 @@ Data, with examples in tests.
 import re
 import textwrap
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 from packaging.utils import canonicalize_name
@@ -17,11 +16,8 @@ _WORD = r"[A-Za-z0-9][\w.\[\]-]*"
 _SPEC = r"(?:\s*(?:[<>=!~]=?=?)\s*[\w.*+!-]+(?:\s*,\s*[<>=!~]=?=?\s*[\w.*+!-]+)*)?"
 
 
-class Pattern(NamedTuple):
-    """A form of failure text. `text` has a group `subject`: the requirement that cannot be met."""
-
-    cause: Cause
-    text: re.Pattern[str]
+# A cause and a form of failure text, with a group `subject`: the requirement that cannot be met.
+Pattern = tuple[Cause, re.Pattern[str]]
 
 
 def _pattern(cause: Cause, text: str) -> Pattern:
@@ -29,7 +25,7 @@ def _pattern(cause: Cause, text: str) -> Pattern:
     requirement = rf"(?P<subject>(?P<name>{_WORD})(?:\{{[^}}]*\}})?{_SPEC})"
     # "all of: a<1 a>=2 have no wheels" is about one package; its first range represents all.
     ranges = rf"{requirement}(?: (?P=name){_SPEC})*"
-    return Pattern(cause, re.compile(text.replace("REQS", ranges).replace("REQ", requirement)))
+    return cause, re.compile(text.replace("REQS", ranges).replace("REQ", requirement))
 
 
 # uv prints a derivation. Its first sentence is its root and joins two or three facts in no fixed
@@ -132,15 +128,15 @@ def _root(story: str) -> str:
     return story.partition(" we can conclude")[0]
 
 
-def _decisive(root: str) -> tuple[Pattern, re.Match[str]] | None:
+def _decisive(root: str) -> tuple[Cause, re.Match[str]] | None:
     """A missing file of some versions is irrelevant beside a conflict over the package: it only
     rounds off the range in uv's text.
     """
     dependents = set(_DEPENDENT.findall(root))
-    for pattern in _UV:
-        for match in pattern.text.finditer(root):
-            if pattern.cause != "no-artifact" or _name(match["subject"]) not in dependents:
-                return pattern, match
+    for cause, text in _UV:
+        for match in text.finditer(root):
+            if cause != "no-artifact" or _name(match["subject"]) not in dependents:
+                return cause, match
     return None
 
 
@@ -180,7 +176,7 @@ def refusal_of_pip(text: str) -> Refusal | None:
     story = _story(text, r"ERROR:")
     if _PIP_SET_UP.search(story):
         return None
-    matches = [(pattern, match) for pattern in _PIP if (match := pattern.text.search(story))]
+    matches = [(cause, match) for cause, form in _PIP if (match := form.search(story))]
     first = min(matches, key=lambda known: known[1].start(), default=None)
     refusal = _pip_conflict(text) if first is None else _refusal(*first, story, ())
     if refusal is None:
@@ -242,13 +238,9 @@ def _story(text: str, start: str) -> str:
     return " ".join(" ".join(line.strip(" │╰├─▶\u00d7\t") for line in lines).split())
 
 
-def _refusal(
-    pattern: Pattern, match: re.Match[str], story: str, hidden: tuple[str, ...]
-) -> Refusal:
+def _refusal(cause: Cause, match: re.Match[str], story: str, hidden: tuple[str, ...]) -> Refusal:
     subject = re.sub(r"\{[^}]*\}|\s+", "", match["subject"] or "").rstrip(",.:")
-    return Refusal(
-        cause=pattern.cause, subject=subject, because=_because(story, match), hidden=hidden
-    )
+    return Refusal(cause=cause, subject=subject, because=_because(story, match), hidden=hidden)
 
 
 def _because(story: str, match: re.Match[str]) -> str:

@@ -6,19 +6,21 @@ rights. For each release with a named build it gets an empty wheel. That wheel's
 from an isolated build of the release.
 """
 
+import base64
+import hashlib
+import io
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 
 from packaging.version import Version
 
-from compat.declare.parsing import minor_series
 from compat.index.release import Artifact, Published, Release, ReleaseSource, releases_of
 from compat.lock.lockfile import Inputs, Pin, Refusal
 from compat.lock.refusals import needs_builds
-from compat.plan.platform import accepted_tags, admits
+from compat.plan.platform import fits
 from compat.value import Value
 
 Build = Callable[[Inputs, Pin], Published | Refusal]
@@ -118,24 +120,35 @@ def _shown(name: str, release: Release, inputs: Inputs) -> list[Artifact]:
 
 def shelved(releases: Sequence[SourceRelease], folder: Path) -> None:
     for release in releases:
-        name, version = release.pin.name.replace("-", "_"), release.pin.version
-        info = f"{name}-{version}.dist-info"
-        lines = ["Metadata-Version: 2.1", f"Name: {release.pin.name}", f"Version: {version}"]
-        if release.asks.requires_python is not None:
-            lines.append(f"Requires-Python: {_one_line(str(release.asks.requires_python))}")
-        lines += (f"Requires-Dist: {_one_line(text)}" for text in release.asks.requires_dist)
-        with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
-            wheel.writestr(f"{info}/METADATA", "\n".join(lines) + "\n")
-            tag = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-            wheel.writestr(f"{info}/WHEEL", tag)
-            wheel.writestr(f"{info}/RECORD", "")
+        asks, lines = release.asks, list[str]()
+        if asks.requires_python is not None:
+            lines.append(f"Requires-Python: {asks.requires_python}")
+        lines += (f"Requires-Dist: {' '.join(text.split())}" for text in asks.requires_dist)
+        name, content = pure_wheel(release.pin.name, str(release.pin.version), lines)
+        (folder / name).write_bytes(content)
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def pure_wheel(
+    name: str, version: str, headers: Iterable[str] = (), modules: Mapping[str, str] | None = None
+) -> tuple[str, bytes]:
+    """Return the file name and the content of a wheel for any Python; equal wheels are equal
+    bytes.
+    """
+    stem = f"{name.replace('-', '_')}-{version}"
+    metadata = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *headers]
+    tags = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    texts = {f"{stem}.dist-info/METADATA": "\n".join(metadata) + "\n"}
+    texts = {**(modules or {}), **texts, f"{stem}.dist-info/WHEEL": tags}
+    packed, record = io.BytesIO(), ""
+    with zipfile.ZipFile(packed, "w") as archive:
+        # A ZipInfo without a time has a fixed one.
+        for path, text in texts.items():
+            archive.writestr(zipfile.ZipInfo(path), text)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=")
+            record += f"{path},sha256={digest.decode()},{len(text)}\n"
+        archive.writestr(zipfile.ZipInfo(f"{stem}.dist-info/RECORD"), record)
+    return f"{stem}-py3-none-any.whl", packed.getvalue()
 
 
 def fits_cell(artifact: Artifact, inputs: Inputs) -> bool:
-    tags = accepted_tags(Version(minor_series(inputs.python)), inputs.platform)
-    is_taken = admits(artifact.requires_python, inputs.python) and not artifact.yanked
-    return is_taken and not tags.isdisjoint(artifact.tags)
+    return not artifact.yanked and fits(artifact, inputs.python, inputs.platform)

@@ -1,7 +1,7 @@
 """The uv locker: any Python from one machine, overrides, a date per package, wheels only."""
 
-import datetime
 import logging
+import re
 import shlex
 import subprocess
 import sysconfig
@@ -21,7 +21,7 @@ from compat.declare.platforms import MACOS
 from compat.errors import IndexUnreachable, ToolFailed
 from compat.index.settings import IndexSettings
 from compat.lock.layers import locked_in_layers
-from compat.lock.lock_text import decode_pins
+from compat.lock.lock_text import decode_pins, moment_text
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.refusals import cut_reason, refusal_of_uv, tool_message
 from compat.lock.sources import NamedBuilds, SourceRelease, for_want_of_builds, shelved
@@ -33,19 +33,25 @@ sysconfig.get_config_vars()
 Done = subprocess.CompletedProcess[str]
 
 
-def run_resolver(
-    command: list[str], folder: Path, environ: Mapping[str, str], seconds: int
+def run_tool(
+    command: list[str],
+    folder: Path,
+    environ: Mapping[str, str] | None,
+    seconds: int,
+    errors: str = "replace",
 ) -> Done:
+    """Without `environ` the tool gets that of this process."""
     name = Path(command[0]).name
-    _LOG.info("running %s", shlex.join(command))
+    # An address may hold a login.
+    _LOG.info("running %s", re.sub(r"//[^/\s@]*@", "//", shlex.join(command)))
     try:
         return subprocess.run(
             command,
             cwd=folder,
-            env=dict(environ),
+            env=None if environ is None else dict(environ),
             capture_output=True,
             text=True,
-            errors="replace",
+            errors=errors,
             stdin=subprocess.DEVNULL,
             timeout=seconds,
             check=False,
@@ -53,7 +59,8 @@ def run_resolver(
     except subprocess.TimeoutExpired as error:
         raise ToolFailed.of(f"{name} had no answer after {seconds} s") from error
     except OSError as fault:
-        raise ToolFailed.of(f"{name} could not be started: {fault.strerror}") from fault
+        message = f"{name} could not be started: {fault.strerror}"
+        raise ToolFailed.of(message, hint=f"install {name}") from fault
 
 
 # Generous: locks take seconds, but an index without metadata files makes uv read every wheel by
@@ -185,7 +192,7 @@ class UvLocker:
                 shelf.mkdir()
                 shelved(releases, shelf)
                 arguments.append("--find-links=shelf")
-            done = run_resolver(arguments, Path(folder), self._environ, _SECONDS)
+            done = run_tool(arguments, Path(folder), self._environ, _SECONDS)
         if done.returncode == 0:
             return decode_pins(done.stdout)
         return refused(inputs.cell, done.stderr)
@@ -251,10 +258,6 @@ def refused(subject: str, stderr: str) -> Refusal:
         hint = "check the network and the index, then again"
         raise IndexUnreachable.of(f"uv could not lock {subject}: {words}", hint=hint)
     raise ToolFailed.of(f"uv could not lock {subject}: {words}")
-
-
-def moment_text(moment: datetime.datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _listed(folder: Path, name: str, lines: tuple[str, ...]) -> str:

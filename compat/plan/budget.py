@@ -39,33 +39,27 @@ class Budget(Value, frozen=True, kw_only=True):
         return max(1, min(self.shards, MOST_SHARDS))
 
 
-class Shard(Value, frozen=True, kw_only=True):
-    """The cells of one machine, longest first, and the machine's requirements."""
+class Packing(Value, frozen=True, kw_only=True, dict=True):
+    """Shards that run side by side, each the cells of one machine, longest first; none is empty."""
 
-    tasks: tuple[Task, ...]
+    shards: tuple[tuple[Task, ...], ...] = ()
     overhead: float = 0.0
 
-    @property
-    def seconds(self) -> float:
-        return self.overhead + sum(task.seconds for task in self.tasks)
-
-
-class Packing(Value, frozen=True, kw_only=True, dict=True):
-    """Shards that run side by side; none is empty."""
-
-    shards: tuple[Shard, ...] = ()
+    @cached_property
+    def seconds(self) -> tuple[float, ...]:
+        return tuple(self.overhead + sum(task.seconds for task in own) for own in self.shards)
 
     @cached_property
     def longest(self) -> float:
-        return max((shard.seconds for shard in self.shards), default=0.0)
+        return max(self.seconds, default=0.0)
 
     @cached_property
     def mean(self) -> float:
-        return sum(shard.seconds for shard in self.shards) / max(1, len(self.shards))
+        return sum(self.seconds) / max(1, len(self.shards))
 
     @property
     def tasks(self) -> Iterator[Task]:
-        return (task for shard in self.shards for task in shard.tasks)
+        return itertools.chain.from_iterable(self.shards)
 
     @property
     def alone(self) -> Task | None:
@@ -73,7 +67,7 @@ class Packing(Value, frozen=True, kw_only=True, dict=True):
         if len(self.shards) < 2:
             return None
         task = max(self.tasks, key=lambda task: task.seconds)
-        return task if self.shards[0].overhead + task.seconds > self.mean else None
+        return task if self.overhead + task.seconds > self.mean else None
 
 
 def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
@@ -130,5 +124,5 @@ def _assigned(tasks: Iterable[Task], budget: Budget) -> list[list[Task]]:
 
 def _packing(assigned: Iterable[Iterable[Task]], budget: Budget) -> Packing:
     ordered = (sorted(tasks, key=lambda task: (-task.seconds, task.cell)) for tasks in assigned)
-    shards = (Shard(tasks=tuple(own), overhead=budget.overhead) for own in ordered if own)
-    return Packing(shards=tuple(shards))
+    shards = tuple(tuple(own) for own in ordered if own)
+    return Packing(shards=shards, overhead=budget.overhead)

@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import ANY, NOTHING, Matrix, Outside, PackageAxis, Relaxation, Rule
-from compat.declare.parsing import minor_series
+from compat.declare.parsing import minor_series, parsed
 from compat.declare.platforms import target_words
 from compat.index.release import (
     Artifact,
@@ -24,7 +24,7 @@ from compat.index.release import (
 )
 from compat.plan.cell import Cell, Coordinate, axis_coordinates
 from compat.plan.platform import accepted_tags, admits, is_too_old, marker_values
-from compat.plan.requirements import Asked, active, named, parsed
+from compat.plan.requirements import Asked, active, named
 from compat.value import Value
 
 Kind = Literal[
@@ -50,31 +50,25 @@ class Obstacle(Value, frozen=True, kw_only=True):
     package: str = ""
 
 
-class RefusingAxis(Value, frozen=True, kw_only=True):
-    """An axis whose coordinate a release rejects, and the rejecting requirement."""
-
-    axis: PackageAxis
-    pin: SpecifierSet | None
+# An axis whose coordinate a release rejects, and the rejecting requirement.
+Refusing = tuple[PackageAxis, SpecifierSet | None]
 
 
 def conflict(
     cell: Cell,
     subject: PackageAxis,
-    refused: Mapping[Version, Sequence[RefusingAxis]],
+    refused: Mapping[Version, Sequence[Refusing]],
     unusable: Mapping[Version, str],
 ) -> Obstacle:
     """An axis that all of them reject is named alone; else each release with the first that it
     rejects.
     """
     coordinate = cell.on(subject.name)
-    by_axis = [{refusing.axis.name: refusing for refusing in each} for each in refused.values()]
-    shared = [name for name in by_axis[0] if all(name in axes for axes in by_axis)]
-    if shared:
-        axis = by_axis[0][shared[0]].axis
-        pins = {
-            version: str(axes[axis.name].pin)
-            for version, axes in zip(refused, by_axis, strict=True)
-        }
+    by_axis = [{axis.name: pin for axis, pin in each} for each in refused.values()]
+    first = next(iter(refused.values()))
+    axis = next((a for a, _ in first if all(a.name in axes for axes in by_axis)), None)
+    if axis is not None:
+        pins = {v: str(axes[axis.name]) for v, axes in zip(refused, by_axis, strict=True)}
         several = len(refused) + len(unusable) > 1
         wanted = [
             f"{pin} ({versions})" if several else pin for pin, versions in grouped(pins).items()
@@ -89,12 +83,12 @@ def conflict(
         firsts = {version: each[0] for version, each in refused.items()}
         each = by_reason(
             {
-                v: f"requires {r.axis.package} {r.pin}, not {cell.on(r.axis.name).version}"
-                for v, r in firsts.items()
+                v: f"requires {axis.package} {pin}, not {cell.on(axis.name).version}"
+                for v, (axis, pin) in firsts.items()
             }
         )
         because = f"no release of {subject.package} {coordinate.version} admits all: {each}"
-        names = {first.axis.name for first in firsts.values()}
+        names = {axis.name for axis, _ in firsts.values()}
         between = [c.text for c in cell.coordinates if c.axis in names]
     if unusable:
         because += f"; of the others {by_reason(unusable)}"
@@ -243,32 +237,29 @@ class RuleBook:
         self._memo: dict[tuple[str, str, Version], bool] = {}
         # Consecutive checks concern one cell, and no rule depends on the recipe: the cells of a
         # combination share its coordinates.
-        self._latest: tuple[tuple[Coordinate, ...], tuple[Rule, ...], dict[str, Relaxation]] | None
-        self._latest = None
-        self._excluded: tuple[tuple[Coordinate, ...], tuple[Rule, ...]] | None = None
+        self._latest: tuple[Coordinate, ...] = ()
+        self._of_latest: tuple[tuple[Rule, ...], tuple[Rule, ...], dict[str, Relaxation]]
+        self._of_latest = ((), (), {})
 
     def exclusions(self, cell: Cell) -> tuple[Rule, ...]:
-        if self._excluded is None or self._excluded[0] is not cell.coordinates:
-            rules = tuple(rule for rule in self._exclusions if self._holds(rule, cell))
-            self._excluded = (cell.coordinates, rules)
-        return self._excluded[1]
+        return self._of(cell)[0]
 
     def relaxing(self, cell: Cell) -> tuple[Rule, ...]:
         """Return the relaxing rules that hold in the cell; none unless its recipe is `relaxed`."""
-        return self._of(cell)[0] if cell.recipe == "relaxed" else ()
+        return self._of(cell)[1] if cell.recipe == "relaxed" else ()
 
     def relaxations(self, cell: Cell) -> dict[str, Relaxation]:
-        return self._of(cell)[1] if cell.recipe == "relaxed" else {}
+        return self._of(cell)[2] if cell.recipe == "relaxed" else {}
 
-    def _of(self, cell: Cell) -> tuple[tuple[Rule, ...], dict[str, Relaxation]]:
-        if self._latest is not None and self._latest[0] is cell.coordinates:
-            return self._latest[1:]
-        rules = tuple(rule for rule in self._relaxing if self._holds(rule, cell))
-        pins: dict[str, Relaxation] = {}
-        for rule in rules:
-            pins |= self._named[rule.name]
-        self._latest = (cell.coordinates, rules, pins)
-        return rules, pins
+    def _of(self, cell: Cell) -> tuple[tuple[Rule, ...], tuple[Rule, ...], dict[str, Relaxation]]:
+        if self._latest is not cell.coordinates:
+            excluding = tuple(rule for rule in self._exclusions if self._holds(rule, cell))
+            relaxing = tuple(rule for rule in self._relaxing if self._holds(rule, cell))
+            pins: dict[str, Relaxation] = {}
+            for rule in relaxing:
+                pins |= self._named[rule.name]
+            self._latest, self._of_latest = cell.coordinates, (excluding, relaxing, pins)
+        return self._of_latest
 
     def _holds(self, rule: Rule, cell: Cell) -> bool:
         return all(
@@ -320,15 +311,8 @@ class Question(Value, frozen=True, kw_only=True):
         return frozenset(name for name, r in self.relaxations.items() if r.everywhere)
 
 
-class _Refusal(Value, frozen=True, kw_only=True):
-    """Why a release is rejected: the kind, the end of a sentence about it, and the other side."""
-
-    kind: Kind
-    reason: str
-    other: str
-
-
-_Refusals = dict[Version, _Refusal]
+# Why each release is rejected: the end of a sentence about it, and the one other side.
+_Refusals = dict[Version, Obstacle]
 
 
 class Dependencies:
@@ -346,9 +330,9 @@ class Dependencies:
         self._subject = matrix.subject_axis.normalised_name
         self._installable = installable
         self._of_subject = requirements
-        self._required = {required.package.name: required for required in catalogue.required}
+        self._required = {required.name: required for required in catalogue.required}
         self._releases = {
-            name: {r.version: r for r in required.package.releases}
+            name: {r.version: r for r in required.releases}
             for name, required in self._required.items()
         }
         self._asks = cache(self._requirements)
@@ -418,8 +402,8 @@ class Dependencies:
                 kind="no-artifact", between=(pinned.text,), because=because, package=pinned.name
             )
         first = next(r for kind in _KINDS for r in refusals.values() if r.kind == kind)
-        each = by_reason({version: refusal.reason for version, refusal in refusals.items()})
-        other = question.texts.get(first.other, first.other)
+        each = by_reason({version: refusal.because for version, refusal in refusals.items()})
+        other = question.texts.get(first.between[0], first.between[0])
         because = f"{asks}: {each}{beside if first.kind == 'no-artifact' else ''}"
         between = (pinned.text, other)
         return Obstacle(kind=first.kind, between=between, because=because, package=pinned.name)
@@ -431,7 +415,7 @@ class Dependencies:
         coordinates: Mapping[str, Versions],
         deep: frozenset[str],
         version: Version,
-    ) -> _Refusal | None:
+    ) -> Obstacle | None:
         missing = self._file(name, version, python)
         if missing is not None:
             return missing
@@ -441,7 +425,7 @@ class Dependencies:
                 continue
             shown = " to ".join(map(str, dict.fromkeys((versions[0], versions[-1]))))
             reason = f"requires {asked.name} {asked.specifier}, not {shown}"
-            return _Refusal(kind="conflicting-pin", reason=reason, other=asked.name)
+            return Obstacle(kind="conflicting-pin", between=(asked.name,), because=reason)
         return None
 
     def _between(self, left: dict[str, Pinned], question: Question) -> Obstacle | None:
@@ -500,7 +484,7 @@ class Dependencies:
         markers = marker_values(self._installable.patches[python], self._platform)
         return active(self._releases[name][version].published, markers)
 
-    def _without_file(self, name: str, version: Version, python: Version) -> _Refusal | None:
+    def _without_file(self, name: str, version: Version, python: Version) -> Obstacle | None:
         release = self._releases[name][version]
         patch = self._installable.patches[python]
         young = bool(release.artifacts) and all(
@@ -510,7 +494,7 @@ class Dependencies:
             return None
         kind, reason = self._installable.reason(release, python, not young, True)
         reason += f", not {python}" if kind == "requires-python" else ""
-        return _Refusal(kind=kind, reason=reason, other=f"{self._short}{python}")
+        return Obstacle(kind=kind, between=(f"{self._short}{python}",), because=reason)
 
 
 def _meet(specifier: SpecifierSet, versions: Versions) -> bool:
@@ -528,11 +512,11 @@ class Feasibility:
         self._python = matrix.interpreters.name
         self._others = tuple(axis for axis in matrix.packages if axis is not self._subject)
         self._names = {axis.name: axis.normalised_name for axis in matrix.packages}
-        self._installable = Installable(matrix, catalogue)
+        self.installable = Installable(matrix, catalogue)
         releases = catalogue.package(self._names[self._subject.name]).releases
         self._metadata = {release.version: release.published for release in releases}
         self.requirements = cache(self._requirements)
-        self._dependencies = Dependencies(matrix, catalogue, self._installable, self.requirements)
+        self._dependencies = Dependencies(matrix, catalogue, self.installable, self.requirements)
         self._pin = cache(self._published_pin)
         self._soft = cache(self._soft_requirements)
         self._moved = cache(self._lies_outside)
@@ -582,7 +566,7 @@ class Feasibility:
     def unavailable(self, cell: Cell) -> Obstacle | None:
         for axis in (self._subject, *self._others):
             if not self.usable(cell, axis):
-                return self._installable.obstacle(*self._question(cell, axis))
+                return self.installable.obstacle(*self._question(cell, axis))
         return None
 
     def conflicting(self, cell: Cell) -> Obstacle | None:
@@ -652,10 +636,10 @@ class Feasibility:
             if a.name not in axes and not a.url
         }
 
-    def refused(self, cell: Cell, release: Release) -> tuple[RefusingAxis, ...]:
+    def refused(self, cell: Cell, release: Release) -> tuple[Refusing, ...]:
         relaxations = self.rules.relaxations(cell)
         return tuple(
-            RefusingAxis(axis=axis, pin=self._asked_of(cell, axis, release, relaxations))
+            (axis, self._asked_of(cell, axis, release, relaxations))
             for axis in self._others
             if not self._admitted(cell, axis, release, relaxations)
         )
@@ -676,7 +660,7 @@ class Feasibility:
         return self._changing[key]
 
     def subject_releases(self, coordinate: Version) -> tuple[Release, ...]:
-        return self._installable.releases(self._subject.name, coordinate)
+        return self.installable.releases(self._subject.name, coordinate)
 
     def published(self, version: Version) -> Published | None:
         return self._metadata.get(version)
@@ -697,27 +681,19 @@ class Feasibility:
         return bool(inside) and all(beyond)
 
     def releases(self, cell: Cell, axis: PackageAxis) -> tuple[Release, ...]:
-        return self._installable.releases(axis.name, cell.on(axis.name).version)
+        return self.installable.releases(axis.name, cell.on(axis.name).version)
 
     def usable(self, cell: Cell, axis: PackageAxis) -> tuple[Release, ...]:
-        return self._installable.usable(*self._question(cell, axis))
+        return self.installable.usable(*self._question(cell, axis))
 
     def unusable(self, cell: Cell, axis: PackageAxis) -> dict[Version, str]:
         _, _, python, ignores = self._question(cell, axis)
         usable = {release.version for release in self.usable(cell, axis)}
         left = (r for r in self.releases(cell, axis) if r.version not in usable)
-        return {r.version: self._installable.reason(r, python, ignores)[1] for r in left}
-
-    def has_wheel(self, release: Release, python: Version) -> bool:
-        return self._installable.has_wheel(release, python)
-
-    def why_no_wheel(self, release: Release, python: Version) -> str:
-        if self._installable.can_install(release, python):
-            return f"has no wheel for Python {python}, only a source distribution"
-        return self._installable.reason(release, python)[1]
+        return {r.version: self.installable.reason(r, python, ignores)[1] for r in left}
 
     def patch(self, cell: Cell) -> Version:
-        return self._installable.patches[cell.on(self._python).version]
+        return self.installable.patches[cell.on(self._python).version]
 
     def _question(self, cell: Cell, axis: PackageAxis) -> tuple[str, Version, Version, bool]:
         rules = self.rules.relaxing(cell) if axis is self._subject else ()
@@ -795,7 +771,7 @@ class Feasibility:
     ) -> bool:
         # Rules may disregard `Requires-Python` where something is moved, so this is checked without
         # it first.
-        facts = self._installable
+        facts = self.installable
         patches = next(
             (
                 u
@@ -815,7 +791,7 @@ class Feasibility:
         return tuple(v for v in versions if not self._moved(subject, python, axis_name, v))
 
     def _pin_fits(self, release: Version, python: Version, axis: str, coordinate: Version) -> bool:
-        usable = self._installable.usable(axis, coordinate, python, False)
+        usable = self.installable.usable(axis, coordinate, python, False)
         return bool(_within(self._pin(release, python, axis), usable))
 
     def _changes(
@@ -829,7 +805,7 @@ class Feasibility:
         # package that may be required deep in the tree, because only a resolver knows.
         releases = self.subject_releases(subject)
         if relaxation.ignore_requires_python:
-            patch = self._installable.patches[python]
+            patch = self.installable.patches[python]
             asked = (r.published.requires_python for r in releases if r.published is not None)
             return not all(admits(requirement, patch) for requirement in asked)
         package = canonicalize_name(relaxation.package)
@@ -841,7 +817,7 @@ class Feasibility:
 
     def _requirements(self, release: Version, python: Version) -> tuple[Asked, ...]:
         # A recorded cell may be of a series that the matrix no longer has: then the series itself.
-        patch = self._installable.patches.get(python, python)
+        patch = self.installable.patches.get(python, python)
         markers = marker_values(patch, self.matrix.platform)
         return active(self.published(release), markers, self._subject.extras)
 

@@ -9,7 +9,7 @@ its ids end in `-local`. Recipe `dated` has no such cells, as a checkout has tod
 import difflib
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
 import msgspec
@@ -72,7 +72,6 @@ class Plan(Value, frozen=True, kw_only=True):
     `unneeded` names rules that no cell needs.
     """
 
-    matrix: str
     fates: tuple[Fate, ...]
     unneeded: tuple[str, ...]
 
@@ -93,7 +92,7 @@ def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None =
             needed = facts.rules.exclusions(cell) if is_alone else ()
         for rule in needed:
             waiting.pop(rule.name, None)
-    return Plan(matrix=matrix.name, fates=fates, unneeded=tuple(waiting))
+    return Plan(fates=fates, unneeded=tuple(waiting))
 
 
 def every_cell(facts: Feasibility) -> Iterator[Cell]:
@@ -183,12 +182,7 @@ def extension_cell(facts: Feasibility, cell_id: str) -> Cell | None:
     if cell is None or cell.id != cell_id or cell.recipe not in RECIPES or not beyond(facts, cell):
         return None
     wider = extended_facts(facts, cell)
-    if wider is None or any(
-        coordinate.text not in {known.text for known in axis_coordinates(axis, wider.catalogue)}
-        for axis, coordinate in zip(wider.matrix.axes, cell.coordinates, strict=True)
-    ):
-        return None
-    return cell if cell.recipe != "relaxed" or wider.changing(cell) else None
+    return cell if wider is not None and _is_planned(wider, cell) else None
 
 
 def extended_facts(facts: Feasibility, cell: Cell) -> Feasibility | None:
@@ -209,8 +203,10 @@ def extended_facts(facts: Feasibility, cell: Cell) -> Feasibility | None:
                 under = [r for r in newer if axis.select.series(r.version) == wanted]
                 if axis.name == matrix.subject or not under:
                     return None
-                catalogue = _with_newer(catalogue, axis.normalised_name)
-                wanted = under[-1].version
+                own = catalogue.of(axis)
+                every = {release.version: release for release in (*own.releases, *newer)}
+                merged = Package(name=own.name, releases=tuple(every[v] for v in sorted(every)))
+                catalogue, wanted = catalogue.with_package(merged), under[-1].version
             wider = extended_matrix(matrix, axis, wanted)
             if wider is None:
                 return None
@@ -263,15 +259,6 @@ def _places(facts: Feasibility, axis: Axis, version: Version) -> Iterator[tuple[
     return itertools.product(*each)
 
 
-def _with_newer(catalogue: Catalogue, name: str) -> Catalogue:
-    package = catalogue.package(name)
-    newer = next(other for other in catalogue.newer if other.name == name)
-    releases = {release.version: release for release in (*package.releases, *newer.releases)}
-    merged = Package(name=name, releases=tuple(releases[v] for v in sorted(releases)))
-    packages = (merged if other.name == name else other for other in catalogue.packages)
-    return msgspec.structs.replace(catalogue, packages=tuple(packages))
-
-
 _LOWEST = "+lowest"  # no axis has such a name
 
 
@@ -319,16 +306,7 @@ def _with_prerelease(facts: Feasibility, axis: PackageAxis) -> Feasibility | Non
         return None
     if axis.name not in facts.lanes:
         select = Selector(specifier=SpecifierSet(f"=={release.version}"), prereleases=True)
-        own = msgspec.structs.replace(axis, select=select)
-        axes = tuple(own if other is axis else other for other in facts.matrix.axes)
-        package = Package(name=axis.normalised_name, releases=(release,))
-        packages = (
-            package if other.name == package.name else other for other in facts.catalogue.packages
-        )
-        facts.lanes[axis.name] = Feasibility(
-            msgspec.structs.replace(facts.matrix, axes=axes),
-            msgspec.structs.replace(facts.catalogue, packages=tuple(packages)),
-        )
+        facts.lanes[axis.name] = _with_only(facts.matrix, facts.catalogue, axis, select, release)
     return facts.lanes[axis.name]
 
 
@@ -337,19 +315,16 @@ def _with_lowest(facts: Feasibility) -> Feasibility:
     if not any(beside.values()):
         return facts
     if _LOWEST not in facts.lanes:
-        packages = {package.name: package for package in facts.catalogue.packages}
-        axes = list(facts.matrix.axes)
-        for number, axis in enumerate(axes):
-            if isinstance(axis, PackageAxis) and beside.get(axis.normalised_name):
-                own = packages[axis.normalised_name]
-                releases = (*beside[own.name], *own.selected(axis.select))
+        matrix, catalogue, replace = facts.matrix, facts.catalogue, msgspec.structs.replace
+        for axis in matrix.packages:
+            if lower := beside.get(axis.normalised_name):
+                own = catalogue.of(axis)
+                releases = (*lower, *own.selected(axis.select))
                 ordered = tuple(sorted(releases, key=lambda release: release.version))
-                packages[own.name] = msgspec.structs.replace(own, releases=ordered)
+                catalogue = catalogue.with_package(replace(own, releases=ordered))
                 # The axis selects all that is left of the package.
-                select = msgspec.structs.replace(axis.select, specifier=SpecifierSet())
-                axes[number] = msgspec.structs.replace(axis, select=select)
-        catalogue = msgspec.structs.replace(facts.catalogue, packages=tuple(packages.values()))
-        matrix = msgspec.structs.replace(facts.matrix, axes=tuple(axes))
+                select = replace(axis.select, specifier=SpecifierSet())
+                matrix = matrix.with_axis(replace(axis, select=select))
         facts.lanes[_LOWEST] = Feasibility(matrix, catalogue)
     return facts.lanes[_LOWEST]
 
@@ -363,12 +338,14 @@ def why_not_lowest(facts: Feasibility, cell: Cell, requirement: Requirement, has
     declared, asked = lowest_of(requirement.specifier), requirement.specifier
     admitted = [r for r in known.catalogue.of(axis).releases if asked.contains(r.version, True)]
     below = [release for release in admitted if release.version < has]
-    if any(known.has_wheel(release, python) for release in below):
-        first = next(release for release in below if known.has_wheel(release, python))
+    files = known.installable
+    if first := next((r for r in below if files.has_wheel(r, python)), None):
         return f"{first.version} has a wheel here, and the rest of the cell needs a newer one"
     if not below:
         return f"the index has no {declared}, and this is the lowest that it has"
-    because = known.why_no_wheel(below[0], python)
+    because = f"has no wheel for Python {python}, only a source distribution"
+    if not files.can_install(below[0], python):
+        because = files.reason(below[0], python)[1]
     return f"{below[0].version} {because}, and {has} is the first that can be installed"
 
 
@@ -411,10 +388,12 @@ def _lowest_place(facts: Feasibility, place: dict[str, Coordinate]) -> Cell | No
         able: list[tuple[bool, Coordinate]] = []
         for coordinate in axis_coordinates(axis, facts.catalogue):
             trial = cell_at(chosen | {axis.name: coordinate})
-            refused = {refusing.axis.name for refusing in facts.refused(trial, release)}
+            refused = {other.name for other, _ in facts.refused(trial, release)}
             usable = () if axis.name in refused else facts.usable(trial, axis)
             if usable:
-                able.append((any(facts.has_wheel(r, python) for r in usable), coordinate))
+                able.append(
+                    (any(facts.installable.has_wheel(r, python) for r in usable), coordinate)
+                )
         # Nothing is built by default: one with a wheel precedes an older one without.
         first = next((c for has_wheel, c in able if has_wheel), able[0][1] if able else None)
         if first is None:
@@ -436,21 +415,14 @@ def refuse_empty(matrix: Matrix, catalogue: Catalogue) -> None:
             raise NothingToDo.of(f"matrix {matrix.name!r} has no cells: {because}", hint=hint)
 
 
-def runnable_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]:
-    # Return the cells as `named_cells` does; an id may also be of a cell beyond the axes, with a
-    # version by which the matrix could be extended.
-    return named_cells(facts, patterns, extension_cell)
-
-
 def named_cells(
-    facts: Feasibility,
-    patterns: Iterable[str],
-    beyond_plan: Callable[[Feasibility, str], Cell | None] = lambda facts, cell_id: None,
+    facts: Feasibility, patterns: Iterable[str], beyond_axes: bool = False
 ) -> tuple[Cell, ...]:
     """Return the cells that ids and globs name, each once, in the order of the patterns, then of
     the plan.
 
-    A glob matches cells of variants only where it has a `+`. Raises UsageError for an id outside
+    A glob matches cells of variants only where it has a `+`. With `beyond_axes` an id may be of a
+    cell with a version by which the matrix could be extended. Raises UsageError for an id outside
     the product, and for a glob without a match. Raises NothingToDo when the matrix has no cells,
     EmptyLane when globs name only empty variants.
     """
@@ -459,7 +431,10 @@ def named_cells(
     empty: list[str] = []
     refuse_empty(facts.matrix, facts.catalogue)
     for pattern in patterns:
-        if (cell := planned_cell(facts, pattern) or beyond_plan(facts, pattern)) is not None:
+        cell = planned_cell(facts, pattern)
+        if cell is None and beyond_axes:
+            cell = extension_cell(facts, pattern)
+        if cell is not None:
             named[pattern] = cell
             continue
         every = every or {cell.id: cell for cell in every_cell(facts)}
@@ -492,13 +467,16 @@ def planned_cell(facts: Feasibility, cell_id: str) -> Cell | None:
     if cell is not None and cell.is_in_lane:
         is_known = cell.id == cell_id and any(cell.id == known.id for known in lane_cells(facts))
         return cell if is_known else None
+    return cell if cell is not None and _is_planned(facts, cell) else None
+
+
+def _is_planned(facts: Feasibility, cell: Cell) -> bool:
     # 2.14 equals 2.14.0, and yet only one of them is in an id.
-    if cell is None or any(
-        coordinate.text not in {known.text for known in axis_coordinates(axis, facts.catalogue)}
+    is_known = all(
+        coordinate.text in {known.text for known in axis_coordinates(axis, facts.catalogue)}
         for axis, coordinate in zip(facts.matrix.axes, cell.coordinates, strict=True)
-    ):
-        return None
-    return cell if cell.recipe != "relaxed" or facts.changing(cell) else None
+    )
+    return is_known and (cell.recipe != "relaxed" or bool(facts.changing(cell)))
 
 
 def _no_cell(matrix: Matrix, every: dict[str, Cell], pattern: str) -> UsageError:
@@ -519,15 +497,15 @@ LOCAL_RECIPES: tuple[Recipe, ...] = ("fresh", "relaxed")
 
 
 def facts_of_checkout(matrix: Matrix, catalogue: Catalogue, release: Release) -> Feasibility:
-    subject = matrix.subject_axis
-    own = msgspec.structs.replace(subject, select=Selector(prereleases=True))
-    axes = tuple(own if axis is subject else axis for axis in matrix.axes)
-    package = Package(name=subject.normalised_name, releases=(release,))
-    others = (known for known in catalogue.packages if known.name != package.name)
-    return Feasibility(
-        msgspec.structs.replace(matrix, axes=axes),
-        msgspec.structs.replace(catalogue, packages=(*others, package)),
-    )
+    return _with_only(matrix, catalogue, matrix.subject_axis, Selector(prereleases=True), release)
+
+
+def _with_only(
+    matrix: Matrix, catalogue: Catalogue, axis: PackageAxis, select: Selector, release: Release
+) -> Feasibility:
+    package = Package(name=axis.normalised_name, releases=(release,))
+    own = msgspec.structs.replace(axis, select=select)
+    return Feasibility(matrix.with_axis(own), catalogue.with_package(package))
 
 
 def checkout_cells(facts: Feasibility) -> Iterator[Cell]:

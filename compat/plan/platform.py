@@ -9,6 +9,7 @@ from packaging.version import Version
 
 from compat.declare.parsing import minor_series
 from compat.declare.platforms import MACOS, PlatformFacts, facts_of_target
+from compat.index.release import Artifact
 
 # PEP 513, 571 and 599 named these policies before PEP 600 named them by their glibc.
 _LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
@@ -25,10 +26,11 @@ _BUILDS = ("free-threaded", "pypy")
 
 
 @cache
-def accepted_tags(series: Version, platform: str) -> frozenset[Tag]:
-    python, build = (series.major, series.minor), build_of(platform)
+def accepted_tags(version: Version, platform: str) -> frozenset[Tag]:
+    """Of a series or of one of its patches: they are the same."""
+    python, build = (version.major, version.minor), build_of(platform)
     platforms = tuple(_platforms(platform))
-    number = f"{series.major}{series.minor}"
+    number = f"{version.major}{version.minor}"
     if build == "pypy":
         interpreter = f"pp{number}"
         tags = set(generic_tags(interpreter, [f"pypy{number}_{_PYPY_ABI}"], platforms))
@@ -90,6 +92,11 @@ def marker_values(patch: Version, platform: str) -> dict[str, str]:
 
 def admits(requires_python: SpecifierSet | None, patch: Version) -> bool:
     return requires_python is None or requires_python.contains(patch, prereleases=True)
+
+
+def fits(artifact: Artifact, python: Version, platform: str) -> bool:
+    tags = accepted_tags(python, platform)
+    return admits(artifact.requires_python, python) and not tags.isdisjoint(artifact.tags)
 
 
 def is_too_old(requires_python: SpecifierSet | None, patch: Version) -> bool:

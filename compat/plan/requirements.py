@@ -1,12 +1,11 @@
 """What a subject's release requires of other packages, by its own metadata."""
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from compat.declare.parsing import parsed
 from compat.index.release import Package, Published
 from compat.value import Value
 
@@ -56,11 +55,3 @@ def published_names(packages: Iterable[Package]) -> frozenset[str]:
 
 def named(asked: tuple[Asked, ...], package: str) -> tuple[Asked, ...]:
     return tuple(requirement for requirement in asked if requirement.name == package)
-
-
-@lru_cache(maxsize=20_000)
-def parsed(text: str) -> Requirement | None:
-    try:
-        return Requirement(text)
-    except InvalidRequirement:
-        return None

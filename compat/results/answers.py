@@ -49,7 +49,7 @@ from compat.results.runs import CellRuns, History, Run
 from compat.results.snapshot import Snapshot, Untried
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, Outcome, Passed, parse_outcome
-from compat.value import LazyMapping, encode_hook
+from compat.value import LazyMapping, decode_hook, encode_hook
 
 T = TypeVar("T")
 VERSION = 3
@@ -635,7 +635,7 @@ class StoredSnapshot(Snapshot):
         if body is None:
             body = msgspec.msgpack.encode(make(), enc_hook=encode_hook)
             self._table.keep(kind, body)
-        return msgspec.msgpack.decode(body, type=form, dec_hook=lambda _, text: Version(text))
+        return msgspec.msgpack.decode(body, type=form, dec_hook=decode_hook)
 
 
 class _Numbers:

@@ -22,11 +22,11 @@ from compat.declare.matrix import Matrix
 from compat.declare.platforms import PlatformName, target_of
 from compat.files import read_if_there, write
 from compat.index.kept import decode_packages, encode_packages
-from compat.index.release import Catalogue, Package, Release
+from compat.index.release import Catalogue, Package, Release, Required
 from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell, product
-from compat.plan.feasible import Feasibility, Installable, Obstacle
+from compat.plan.feasible import Feasibility, Obstacle
 from compat.results.learnt import PlainAnswer, decode_answers, encode_answers
 from compat.run.outcome import Failed, is_spurious
 from compat.value import StrictValue
@@ -314,7 +314,7 @@ def platform_facts(
         for release in package.releases
     }
 
-    def whole(package: Package) -> Package:
+    def whole(package: Required) -> Required:
         releases = tuple(
             replace(r, artifacts=(*r.artifacts, *further.get((package.name, r.version), ())))
             for r in package.releases
@@ -322,7 +322,7 @@ def platform_facts(
         return replace(package, releases=releases)
 
     required = () if elsewhere is None else catalogue.required
-    every = tuple(replace(entry, package=whole(entry.package)) for entry in required)
+    every = tuple(map(whole, required))
     other = replace(matrix, platform=target_of(platform, matrix.platform))
     return Feasibility(other, replace(catalogue, required=every))
 
@@ -385,9 +385,9 @@ class _NewestFiles:
     """
 
     def __init__(self, facts: Feasibility) -> None:
-        self._installable = Installable(facts.matrix, facts.catalogue)
+        self._installable = facts.installable
         self._releases: dict[str, tuple[Release, ...]] = {
-            **{r.package.name: r.package.releases for r in facts.catalogue.required},
+            **{r.name: r.releases for r in facts.catalogue.required},
             **{
                 axis.normalised_name: facts.catalogue.of(axis).selected(axis.select)
                 for axis in facts.matrix.packages

@@ -23,9 +23,9 @@ from compat.errors import ToolFailed
 from compat.index.metadata import published_in
 from compat.index.release import Published
 from compat.index.settings import IndexSettings
-from compat.lock.lock_text import encode_pin
+from compat.lock.lock_text import encode_pin, moment_text
 from compat.lock.lockfile import Inputs, Pin, Refusal
-from compat.lock.uv import index_arguments, moment_text, refused
+from compat.lock.uv import index_arguments, refused
 from compat.run.evidence import Ended, Isolation, Limits
 from compat.run.isolation import Room
 from compat.run.supervise import run_limited

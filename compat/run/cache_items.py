@@ -15,7 +15,7 @@ from uv import find_uv_bin
 
 from compat.files import remove_tree
 from compat.lock.lockfile import Pin
-from compat.lock.uv import run_resolver
+from compat.lock.uv import run_tool
 from compat.run.isolation import HIGHEST_FIRST
 from compat.value import Value
 
@@ -99,7 +99,7 @@ def remove_items(items: Sequence[CacheItem], cache: Path, variables: Mapping[str
         if any(wheel.is_relative_to(uv_cache) for wheel in wheels):
             prune = [find_uv_bin(), "cache", "prune", "--no-config", "--quiet"]
             own = {**variables, "UV_CACHE_DIR": str(uv_cache)}
-            run_resolver(prune, cache, own, _UV_SECONDS)
+            run_tool(prune, cache, own, _UV_SECONDS)
     for item in items:
         path = cache / item.name
         if item.kind in ("bytecode", "seals"):
@@ -137,7 +137,8 @@ def _wheels(cache: Path, uv_cache: Path) -> Iterator[CacheItem]:
     folders = _pointers(uv_cache)
     for wheel, pointers in sorted(folders.items()):
         # The link leads to the folder that holds the wheel's files.
-        size, used = _sum(map(_taken, sorted({pointer.resolve() for pointer in pointers})))
+        parts = [_taken(place) for place in {pointer.resolve() for pointer in pointers}]
+        size, used = sum(size for size, _ in parts), max(used for _, used in parts)
         yield CacheItem(kind="packages", name=str(wheel.relative_to(cache)), size=size, used=used)
 
 
@@ -166,8 +167,3 @@ def _taken(path: Path) -> tuple[int, float]:
 
 def _last_use(status: os.stat_result) -> float:
     return max(status.st_atime, status.st_mtime, status.st_ctime)
-
-
-def _sum(parts: Iterable[tuple[int, float]]) -> tuple[int, float]:
-    listed = list(parts)
-    return sum(size for size, _ in listed), max((used for _, used in listed), default=0.0)

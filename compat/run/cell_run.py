@@ -18,7 +18,6 @@ from compat.run.classify import missing_module
 from compat.run.events import (
     EVENTS,
     LARGEST,
-    SuiteReport,
     read_bytes,
     read_modules,
     read_probe,
@@ -39,7 +38,6 @@ from compat.run.interpreter import processor_level
 from compat.run.job import Bench, Job
 from compat.run.steps import Enter, StepRunner
 from compat.run.suitefiles import (
-    SuiteCore,
     left_out_plugins,
     left_out_tests,
     packages_above,
@@ -51,12 +49,12 @@ from compat.run.suitefiles import (
 
 # What a step must not change in its cell; mounted read-only at L3.
 _KEPT = ("venv", "plugin", "suite")
-# Two are renamed: the suite and the subject may have a module `plugin`.
+# One is renamed: the suite and the subject may have a module `plugin`.
 _IN_CELL = (
     ("probe.py", "probe.py"),
     ("launch.py", "launch.py"),
     ("plugin.py", "compat_plugin.py"),
-    ("raised.py", "compat_raised.py"),
+    ("compat_raised.py", "compat_raised.py"),
 )
 # What an installer writes into a script's first lines: https://docs.python.org/3/library/venv.html
 _INTERPRETER = re.compile(rb"/[^\n'\"]*/venv/bin/python[0-9.]*")
@@ -175,10 +173,8 @@ class CellRun:
         if self._learn("import.json"):
             self._lend()
             self._settle()
-        report = self._suite()
-        facts = msgspec.structs.replace(
-            facts, **msgspec.structs.asdict(report), modified_files=self._changed()
-        )
+        facts = read_report(self._suite(), facts)
+        facts = msgspec.structs.replace(facts, modified_files=self._changed())
         self._learn("events.jsonl")
         return self._after(facts)
 
@@ -219,15 +215,11 @@ class CellRun:
             return tests - left_out_tests(
                 folder, tests, facts.left_out, self.job.newer
             ), frozenset()
-        core = self._core()
-        strange = (
-            trial.test
-            for trial in facts.tests
-            if (trial.capability or trial.function) not in core.ids
-        )
-        return core.tests, frozenset(strange)
+        ids, tests = self._core()
+        strange = (t.test for t in facts.tests if (t.capability or t.function) not in ids)
+        return tests, frozenset(strange)
 
-    def _core(self) -> SuiteCore:
+    def _core(self) -> tuple[frozenset[str], frozenset[str]]:
         return suite_core(Path(self.job.suite_folder), self.job.suite.core)
 
     def _prepare(self) -> None:
@@ -304,7 +296,7 @@ class CellRun:
         self.steps.run("import", command, self._variables(), network=False)
         return read_probe(self.cell, "home/import.json")
 
-    def _suite(self) -> SuiteReport:
+    def _suite(self) -> bytes:
         # The packages of the suite and of pytest come after those of the library on the path.
         if self.runner is not None:
             self.environment.join(self.runner)
@@ -312,7 +304,7 @@ class CellRun:
         suite = self.cell / "suite"
         variables = self._variables() | {"COMPAT_EVENTS": str(self.cell / EVENTS)}
         if self.job.tier == "smoke":
-            variables["COMPAT_CORE"] = "\n".join(sorted(self._core().ids))
+            variables["COMPAT_CORE"] = "\n".join(sorted(self._core()[0]))
         if self.job.suite.tests:
             variables["COMPAT_LEFT_OUT"] = " ".join(left_out_plugins(self.job.subject))
             variables["COMPAT_NEWER"] = "\n".join(self.job.newer)
@@ -336,9 +328,9 @@ class CellRun:
         try:
             events = read_bytes(self.cell, EVENTS, LARGEST)
         except OSError:
-            return SuiteReport()
+            return b""
         (self.steps.evidence / "events.jsonl").write_bytes(events)
-        return read_report(events)
+        return events
 
     def _variables(self) -> dict[str, str]:
         home = self.cell / "home"

@@ -5,7 +5,6 @@ import hashlib
 import re
 import shutil
 import stat
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from compat.index.metadata import published_in
 from compat.index.release import Published
 from compat.index.settings import without_credentials
 from compat.lock.refusals import error_before_failure, own_error
-from compat.lock.uv import NETWORK_SIGNS, index_arguments
+from compat.lock.uv import NETWORK_SIGNS, Done, index_arguments, run_tool
 from compat.plan.platform import accepted_tags, admits
 from compat.run.builds import Workshop, build_room
 from compat.run.evidence import Ended
@@ -239,22 +238,12 @@ def _git(folder: Path, environ: Mapping[str, str], *words: str | Path) -> None:
         raise ToolFailed.of(f"git {words[0]} failed: {why}")
 
 
-def _run(
-    folder: Path, environ: Mapping[str, str], *words: str
-) -> "subprocess.CompletedProcess[str]":
+def _run(folder: Path, environ: Mapping[str, str], *words: str) -> Done:
     # Nobody can answer a password prompt.
     own = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
     own |= {"GIT_ALLOW_PROTOCOL": "http:https:ssh:file"}
-    try:
-        return subprocess.run(
-            ["git", *words], cwd=folder, env={**environ, **own}, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, errors="surrogateescape", timeout=_GIT_SECONDS,
-            check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as error:
-        raise ToolFailed.of(f"git {words[0]} did not end within {_GIT_SECONDS} seconds") from error
-    except OSError as error:
-        raise ToolFailed.of("git cannot be started", hint="install git") from error
+    variables = {**environ, **own}
+    return run_tool(["git", *words], folder, variables, _GIT_SECONDS, errors="surrogateescape")
 
 
 _MOST_BYTES = 2**30  # PyPI accepts files of at most 100 MB, and up to 1 GB on request
@@ -349,7 +338,7 @@ def built_checkout(
 
 def _missing(order: CheckoutOrder, wheels: Sequence[CheckoutWheel]) -> Iterator[Version]:
     for python in order.pythons:
-        tags = accepted_tags(Version(f"{python.major}.{python.minor}"), order.platform)
+        tags = accepted_tags(python, order.platform)
         if any(not tags.isdisjoint(wheel.tags) for wheel in wheels):
             continue
         if wheels and not admits(wheels[0].published.requires_python, python):

@@ -62,21 +62,6 @@ _MOST_SECONDS = 1e9
 _ENDS = (0, 1, 5)
 
 
-class SuiteReport(Value, frozen=True, kw_only=True):
-    """The part of Evidence that the plugin streamed."""
-
-    collected: int | None = None
-    finished: bool = False
-    pytest_exit: int | None = None
-    report_fault: str = ""
-    collect_errors: tuple[Raised, ...] = ()
-    internal_error: Raised | None = None
-    left_out: tuple[tuple[str, str], ...] = ()
-    tests: tuple[Trial, ...] = ()
-    started_test: str = ""
-    metrics: tuple[Metric, ...] = ()
-
-
 class SuiteProgress(Value, frozen=True):
     """The running test's number, from 1, and the number collected; None if inconsistent."""
 
@@ -158,8 +143,9 @@ def read_modules(cell: Path, name: str) -> frozenset[str]:
     return frozenset(name for name in names[:_MOST_MODULES] if isinstance(name, str))
 
 
-def read_report(events: bytes) -> SuiteReport:
-    """Return the events' content, and the first thing that no sound run of pytest can report.
+def read_report(events: bytes, facts: Evidence) -> Evidence:
+    """Return the facts with the events' content, and the first thing that no sound run of pytest
+    can report.
 
     Only the plugin writes events, in one order. First come faults of the collection, then
     `collected`. Each test has `start`, its metrics and `end`; `finish` is the last event. Only the
@@ -171,7 +157,8 @@ def read_report(events: bytes) -> SuiteReport:
     reading = _Reading()
     for line in lines:
         reading.take(_object(line))
-    return SuiteReport(
+    return replace(
+        facts,
         collected=reading.collected,
         finished=reading.pytest_exit in _ENDS,
         pytest_exit=reading.pytest_exit,

@@ -98,7 +98,7 @@ class Installation:
         wheels of the index are shared.
         """
         lock = self.job.lock
-        pins = [pin for pin in lock.pins if pin.name in (lock.suite_only or ())]
+        pins = lock.suite_pins
         own = {*lock.builds, *(pin.name for pin in self._local_wheels())}
         if not pins or self.bench.level != "L3" or own & {pin.name for pin in pins}:
             return None
@@ -112,10 +112,9 @@ class Installation:
             return None
         runner = Environment(shelf, self.environment.site)
         wrong = runner.compare_shared()
-        only = self.job.lock.suite_only or ()
-        pins = [pin for pin in self.job.lock.pins if pin.name in only]
+        pins = self.job.lock.suite_pins
         names = {distribution.name for distribution in runner.distributions}
-        if names == {*only} and not (
+        if names == {pin.name for pin in pins} and not (
             self._seals.unknown(pins) or self._seals.broken(runner, pins, wrong)
         ):
             self._misrecorded_beside = wrong
@@ -233,9 +232,7 @@ class Installation:
         return {pin: Path(paths[digest]) for pin, digest in local}
 
     def _write_local(self, local_wheels: dict[Pin, Path]) -> list[str]:
-        """Write the requirements of local wheels, and return the options that install them; a file
-        without the locked hash is rejected.
-        """
+        """Return the options that install local wheels, each with its locked hash."""
         lines = [
             f"{pin.name} @ {path.as_uri()} --hash=sha256:{digest}\n"
             for pin, path in local_wheels.items()

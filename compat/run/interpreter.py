@@ -1,10 +1,10 @@
 """Facts about a cell's interpreter, its bytecode names, and this machine's processor."""
 
-import subprocess
 from functools import cache
 from pathlib import Path
 
 from compat.errors import ToolFailed
+from compat.lock.uv import run_tool
 
 _ASK = (
     "import importlib.util, sys; print(sys.implementation.cache_tag,"
@@ -24,17 +24,10 @@ _LEVELS = (
 @cache
 def bytecode_of(python: str) -> tuple[str, bytes]:
     try:
-        done = subprocess.run(
-            [python, "-I", "-S", "-c", _ASK],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-        )
+        done = run_tool([python, "-I", "-S", "-c", _ASK], Path("/"), {}, 60)
         tag, magic = done.stdout.split()
         return tag, bytes.fromhex(magic)
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
+    except (ToolFailed, ValueError) as error:
         raise ToolFailed.of(
             "an interpreter of this machine does not answer", hint="compat plan MATRIX --here"
         ) from error

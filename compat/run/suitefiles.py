@@ -20,7 +20,7 @@ from compat.declare.capabilities import (
     reach_above,
     with_table,
 )
-from compat.declare.faults import Finding, faults_of
+from compat.declare.faults import suite_faults_at
 from compat.declare.matrix import Matrix
 from compat.declare.project import (
     SETTINGS_FILES,
@@ -29,11 +29,10 @@ from compat.declare.project import (
     noted_settings,
     settings_in,
 )
-from compat.declare.suite import OTHER_SETTINGS, asked_names
+from compat.declare.suite import asked_names
 from compat.declare.suite_table import Suite, Tier
 from compat.errors import DeclarationError
 from compat.files import read_if_there
-from compat.value import Value
 
 # Plugins that a plain pytest run would load and a cell does not. A retry hides a failure. A
 # shuffled order gives equal cells different tests. All others are loaded; options that activate
@@ -78,7 +77,7 @@ def packages_above(folder: Path, tests: str) -> dict[str, str]:
 
 
 def settings_texts(folder: Path) -> dict[str, str]:
-    contents = {name: read_if_there(folder / name) for name in (SETTINGS, *OTHER_SETTINGS)}
+    contents = {name: read_if_there(folder / name) for name in SETTINGS_FILES}
     return {
         name: content.decode(errors="replace")
         for name, content in contents.items()
@@ -96,10 +95,14 @@ def suite_digest(folder: Path) -> str:
     A table generated from records, between its marks in a document, is excluded: it depends on
     results.
     """
+    listed = ((path.relative_to(folder).as_posix(), path) for path in _suite_files(folder))
+    return _digest((name, _asked(path)) for name, path in listed)
+
+
+def _digest(contents: Iterable[tuple[str, bytes]]) -> str:
     digest = hashlib.sha256()
-    for path in _suite_files(folder):
-        parts = path.relative_to(folder).parts
-        digest.update("/".join(parts).encode() + b"\0" + hashlib.sha256(_asked(path)).digest())
+    for name, content in contents:
+        digest.update(name.encode() + b"\0" + hashlib.sha256(content).digest())
     return digest.hexdigest()
 
 
@@ -114,9 +117,7 @@ def _asked(path: Path) -> bytes:
 
 
 def suite_tests(folder: Path, below: str = "") -> frozenset[str]:
-    """Return the tests that pytest must collect whatever is installed, as pytest names them; with
-    `below`, those of that file or folder.
-    """
+    """Return the tests that pytest collects whatever is installed; `below` is a file or folder."""
     tests = collectable_tests(_texts(folder))
     return frozenset(
         test for test in tests if not below or test.startswith((f"{below}/", f"{below}::"))
@@ -172,17 +173,13 @@ def suite_notes(
     return tuple(notes)
 
 
-class SuiteCore(Value, frozen=True):
-    """What a smoke run requires: the ids of the core, and the tests that must report under them."""
-
-    ids: frozenset[str]
-    tests: frozenset[str]
-
-
-def suite_core(folder: Path, patterns: Sequence[str]) -> SuiteCore:
+def suite_core(folder: Path, patterns: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return what a smoke run requires: the ids of the core, and the tests that must report under
+    them.
+    """
     texts = _texts(folder)
     ids = core_ids(patterns, texts)
-    return SuiteCore(ids=ids, tests=core_tests(ids, texts))
+    return ids, core_tests(ids, texts)
 
 
 def owed_capabilities(folder: Path, suite: Suite) -> dict[Tier, frozenset[str]]:
@@ -225,10 +222,7 @@ def placed_suite(folder: Path, matrix: Matrix, cache: Callable[[], Path]) -> Pat
     own = project_settings(repository, matrix.suite.tests)
     contents[SETTINGS] = cell_settings(own, matrix.suite.arguments, names).encode()
     contents |= dict.fromkeys(_packages(repository, matrix, contents), MARK)
-    digest = hashlib.sha256()
-    for name in sorted(contents):
-        digest.update(name.encode() + b"\0" + hashlib.sha256(contents[name]).digest())
-    place = cache() / "suites" / digest.hexdigest()
+    place = cache() / "suites" / _digest(sorted(contents.items()))
     if not place.is_dir():
         # Written under another name first: a copy is complete or absent.
         part = files.new_folder(place.with_suffix(".part"))
@@ -359,5 +353,4 @@ def _is_in(path: Path, folder: Path) -> bool:
 
 def _fault(matrix: Matrix, message: str, hint: str) -> DeclarationError:
     source = f"matrices/{matrix.name}/matrix.toml"
-    finding = Finding("suite", ("suite", "tests"), message, hint)
-    return DeclarationError(*faults_of(source, [finding]))
+    return DeclarationError(*suite_faults_at(source, ("tests",), message, hint))

@@ -56,7 +56,6 @@ def run_limited(
     *,
     level: Isolation,
     cancel: threading.Event | None = None,
-    grace_seconds: float = keeper.GRACE_SECONDS,
 ) -> Ended:
     """Run the command in the room under the limits, and return how it ended; all of it is dead
     then.
@@ -79,7 +78,7 @@ def run_limited(
                 meter.begin(tree.root)
                 by = _watched(tree, meter, cancel)
                 dead_child = meter.dead_child() if by == "silence" else None
-                _ask_to_end(tree, by, grace_seconds)
+                _ask_to_end(tree, by)
             finally:
                 tree.close(level, meter.known)
             return _ended(tree, meter, by, dead_child)
@@ -236,13 +235,13 @@ def _ahead() -> Iterator[None]:
         os.setpriority(os.PRIO_PROCESS, 0, priority)
 
 
-def _ask_to_end(tree: _Tree, by: EndedBy, grace_seconds: float) -> None:
+def _ask_to_end(tree: _Tree, by: EndedBy) -> None:
     if by in _DUMPED:
         tree.order(keeper.DUMP)
         tree.has_ended(keeper.DUMP_SECONDS)
     if by in _POLITE:
         tree.order(keeper.TERMINATE)
-        tree.has_ended(grace_seconds)
+        tree.has_ended(keeper.GRACE_SECONDS)
 
 
 def _watched(tree: _Tree, meter: Meter, cancel: threading.Event | None) -> EndedBy:

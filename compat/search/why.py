@@ -10,9 +10,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import PackageAxis
-from compat.declare.parsing import minor_series
+from compat.declare.parsing import minor_series, parsed
 from compat.index.release import Release, lowest_python
-from compat.plan.requirements import parsed
 from compat.results.answer import Answer, Kind, representative
 from compat.results.record import Capability
 from compat.results.snapshot import Snapshot

@@ -6,10 +6,10 @@ of `paths.py`.
 """
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain, combinations
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from packaging.version import Version
 
@@ -17,8 +17,8 @@ from compat.advise.answer import Advisor, Recommended, Unproven
 from compat.advise.request import Goal, Request
 from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue
-from compat.lock.lock_text import LocksByCell, decode_inputs, decode_lock
-from compat.lock.lockfile import Inputs, Lock
+from compat.lock.lock_text import decode_lock
+from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.policy.calendar import Outlook, Schedule, outlooks, schedule
@@ -36,9 +36,8 @@ from compat.site.history import Event, events
 from compat.site.lock_facts import LockFacts, lock_facts
 from compat.site.paths import address
 from compat.site.wording import day
-from compat.value import Value
+from compat.value import LazyMapping, Value
 
-T = TypeVar("T")
 Versions = tuple[Version, ...]
 # The places of a grid, each with its entries: by the subject's version, then by the versions of the
 # other package axes in their order.
@@ -185,20 +184,17 @@ class MatrixReport:
         return failures
 
     @cached_property
-    def locks(self) -> LocksByCell:
+    def locks(self) -> LazyMapping[Lock]:
         """The locks of the known cells by id, each read when it is first asked for."""
         known = self.snapshot.known
         cells = [entry.cell.id for entry in known if entry.lock_digest is not None]
-        return LocksByCell(cells, lambda cell: self._read(decode_lock, cell))
+        return LazyMapping(lambda: cells, self.lock)
 
-    def lock_inputs(self, cell: str) -> Inputs:
-        return self._read(decode_inputs, cell)
-
-    def _read(self, decode: Callable[[str, str], T], cell: str) -> T:
+    def lock(self, cell: str) -> Lock:
         text = self.parts.lock_text(cell)
         if text is None:
             raise KeyError(cell)
-        return decode(text, f"matrices/{self.name}/locks/{cell}.txt")
+        return decode_lock(text, f"matrices/{self.name}/locks/{cell}.txt")
 
     def records(self, cell: str) -> tuple[Record, ...]:
         """Return the records of a cell, oldest first; those of the cell that was asked for last are
@@ -215,7 +211,7 @@ class MatrixReport:
 
     @cached_property
     def lanes(self) -> LaneReport:
-        return lane_report(self.snapshot, lambda cell: self._read(decode_lock, cell))
+        return lane_report(self.snapshot, self.lock)
 
     @cached_property
     def advisor(self) -> Advisor:

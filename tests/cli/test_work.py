@@ -220,8 +220,8 @@ class Resolvers:
         self.now = 0
         self.most = 0
         self.lock = threading.Lock()
-        self.tool = tool.run_resolver
-        monkeypatch.setattr("compat.lock.uv.run_resolver", self)
+        self.tool = tool.run_tool
+        monkeypatch.setattr("compat.lock.uv.run_tool", self)
 
     def __call__(self, command: list[str], *more: object) -> tool.Done:
         with self.lock:

@@ -188,8 +188,7 @@ g = "^1"
 def test_settings_are_read_where_pytest_reads_them(
     name: str, text: str, values: dict[str, object] | None
 ) -> None:
-    settings = settings_in(name, text)
-    assert (None if settings is None else settings.values) == values
+    assert settings_in(name, text) == values
 
 
 def test_a_cell_gets_the_settings_without_what_it_cannot_take() -> None:

@@ -72,9 +72,8 @@ def test_without_pip_the_public_index_is_asked(monkeypatch: pytest.MonkeyPatch) 
 def test_what_is_given_wins_each_on_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "https://env.example/simple")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://one.example/simple")
-    found = settings(index_url="http://given.example/", cert="/given.pem")
+    found = settings(index_url="http://given.example/")
     assert found.urls == ("https://one.example/simple", "http://given.example/")
-    assert found.cert == "/given.pem"
     assert settings(extra_index_urls=["https://x.example/"]).urls == (
         "https://x.example/",
         "https://env.example/simple",

@@ -14,14 +14,13 @@ from support.examples import examples
 
 from compat.errors import DeclarationError
 from compat.lock.lock_text import (
-    decode_inputs,
     decode_lock,
     decode_pins,
     encode_lock,
     read_versions,
 )
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin
-from compat.lock.mixed import drift
+from compat.lock.mixed import changed_inputs, changed_pins
 
 NAMES = st.from_regex(r"[a-z][a-z0-9]{0,6}(-[a-z0-9]{1,4})?", fullmatch=True)
 VERSIONS = st.from_regex(r"[0-9]{1,3}\.[0-9]{1,3}(rc1|\.post2)?", fullmatch=True).map(Version)
@@ -81,31 +80,24 @@ def test_decode_after_encode_is_identity(lock: Lock) -> None:
     assert decode_lock(encode_lock(lock), "x") == lock
 
 
-@given(locks())
-@examples(40)
-def test_the_inputs_alone_are_those_of_the_whole_lock(lock: Lock) -> None:
-    assert decode_inputs(encode_lock(lock), "x") == lock.inputs
-
-
 @pytest.mark.parametrize("text", ["", "# lock-format: 2\n", "# lock-format: 1\n# cell: c\n"])
-def test_what_is_no_lock_has_no_inputs(text: str) -> None:
+def test_what_is_no_lock_is_refused(text: str) -> None:
     with pytest.raises(DeclarationError, match="writes it anew"):
-        decode_inputs(text, "x")
+        decode_lock(text, "x")
 
 
 @given(locks())
 @examples(40)
 def test_a_lock_has_not_drifted_from_itself(lock: Lock) -> None:
-    found = drift(lock, lock)
-    assert found.moved == ()
-    assert found.reasons == ()
+    assert changed_pins(lock, lock) == ()
+    assert changed_inputs(lock.inputs, lock.inputs) == []
 
 
 @given(locks(), locks())
 @examples(40)
 def test_drift_names_exactly_the_packages_whose_pins_differ(before: Lock, after: Lock) -> None:
     differing = {pin.name for pin in {*before.pins} ^ {*after.pins}}
-    assert {moved.package for moved in drift(before, after).moved} == differing
+    assert {moved.package for moved in changed_pins(before, after)} == differing
 
 
 def lock_of(*pins: str, as_of: datetime.datetime | None = None) -> Lock:
@@ -120,17 +112,12 @@ def lock_of(*pins: str, as_of: datetime.datetime | None = None) -> Lock:
 
 
 def test_drift_tells_what_moved_and_why() -> None:
-    found = drift(
-        lock_of("a==1", "b==1", "c==1"),
-        lock_of(
-            "a==2",
-            "c==1",
-            "d==1",
-            as_of=datetime.datetime(2024, 1, 2, tzinfo=datetime.timezone.utc),
-        ),
-    )
-    assert [moved.line() for moved in found.moved] == ["~ a 1 -> 2", "- b 1", "+ d 1"]
-    assert found.reasons == ("as_of: now -> 2024-01-02 00:00:00+00:00",)
+    day = datetime.datetime(2024, 1, 2, tzinfo=datetime.timezone.utc)
+    before, after = lock_of("a==1", "b==1", "c==1"), lock_of("a==2", "c==1", "d==1", as_of=day)
+    lines = [moved.line() for moved in changed_pins(before, after)]
+    assert lines == ["~ a 1 -> 2", "- b 1", "+ d 1"]
+    reasons = changed_inputs(before.inputs, after.inputs)
+    assert reasons == ["as_of: now -> 2024-01-02 00:00:00+00:00"]
 
 
 TEXT = encode_lock(lock_of("a==1", "b==2"))

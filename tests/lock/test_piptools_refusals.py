@@ -68,7 +68,7 @@ def answer(
     as_of: datetime.datetime | None = None,
 ) -> Lock | Refusal:
     monkeypatch.setattr(
-        "compat.lock.piptools.run_resolver",
+        "compat.lock.piptools.run_tool",
         lambda *arguments: Done([], returncode=1, stdout="", stderr=stderr),
     )
     inputs = Inputs(

@@ -16,7 +16,7 @@ from compat.index.settings import IndexSettings
 from compat.lock.layers import suite_only_of
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, Refusal
 from compat.lock.sources import NamedBuilds
-from compat.lock.uv import UvLocker
+from compat.lock.uv import UvLocker, run_tool
 
 
 def day(number: int) -> datetime.datetime:
@@ -31,6 +31,12 @@ def inputs(*requirements: str, **more: object) -> Inputs:
         requirements=requirements,
         **more,
     )
+
+
+def test_the_log_of_a_tool_holds_no_login(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"):
+        run_tool(["true", "--index=https://me:secret@example.org/x"], tmp_path, None, 60)
+    assert "--index=https://example.org/x" in caplog.text
 
 
 @pytest.fixture

@@ -101,12 +101,7 @@ def test_what_is_not_known_rules_nothing_out() -> None:
     unread = tuple(
         msgspec.structs.replace(
             found,
-            package=msgspec.structs.replace(
-                found.package,
-                releases=tuple(
-                    msgspec.structs.replace(r, published=None) for r in found.package.releases
-                ),
-            ),
+            releases=tuple(msgspec.structs.replace(r, published=None) for r in found.releases),
         )
         for found in CATALOGUE.required
     )
@@ -135,7 +130,7 @@ def test_metadata_is_read_only_of_releases_that_a_pin_admits_and_only_where_it_s
     read = source.published
     source.published = lambda artifact: (asked.append(artifact.filename), read(artifact))[1]
     catalogue = discover(MATRIX, source)
-    assert {found.package.name for found in catalogue.required} == {
+    assert {found.name for found in catalogue.required} == {
         "engine",
         "part",
         "young",

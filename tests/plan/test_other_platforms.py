@@ -80,7 +80,7 @@ def test_only_wheels_of_declared_pythons_for_declared_platforms_are_kept_beside_
 
 
 def test_the_own_platform_knows_nothing_of_the_others() -> None:
-    (native,) = (entry.package for entry in CATALOGUE.required if entry.package.name == "native")
+    (native,) = (entry for entry in CATALOGUE.required if entry.name == "native")
     names = [file.filename for file in native.releases[0].artifacts]
     assert all("manylinux" in name for name in names)
     assert Feasibility(MATRIX, CATALOGUE).obstacle(parse_cell("py3.9-dep1-demo3.0", MATRIX)) is None

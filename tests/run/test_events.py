@@ -2,6 +2,7 @@
 changes nothing.
 """
 
+import datetime
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from compat.run.events import read_modules, read_probe, read_report
+from compat.run.evidence import Evidence
 
 
 def start(test: str) -> dict[str, Any]:
@@ -28,8 +30,17 @@ def text(*events: object) -> bytes:
     return b"".join(json.dumps(event).encode() + b"\n" for event in events)
 
 
+def report_of(events: bytes) -> Evidence:
+    facts = Evidence(
+        cell="c", matrix="m", subject="demo", lock_digest="", suite_digest="",
+        started=datetime.datetime(2026, 11, 28, tzinfo=datetime.timezone.utc), seconds=0.0,
+        host="", isolation="L0", steps=(), expected=(),
+    )  # fmt: skip
+    return read_report(events, facts)
+
+
 def test_a_sound_report_has_no_fault() -> None:
-    report = read_report(text(*SOUND))
+    report = report_of(text(*SOUND))
     assert (report.report_fault, report.finished, report.pytest_exit, report.collected) == (
         "",
         True,
@@ -62,16 +73,16 @@ def test_a_sound_report_has_no_fault() -> None:
     ],
 )
 def test_what_no_sound_run_says_is_named(events: list[object], fault: str) -> None:
-    assert read_report(text(*events)).report_fault == fault
+    assert report_of(text(*events)).report_fault == fault
 
 
 @pytest.mark.parametrize("number", ["1" + "0" * 400, "-1" + "0" * 400, "1e999", "NaN", '"1"'])
 def test_a_number_out_of_range_is_a_fault_of_the_report(number: str) -> None:
     lines = text(COLLECTED, start("a"), end("a")).replace(b"0.1", number.encode())
-    assert read_report(lines).report_fault == "another end than that of a came"
+    assert report_of(lines).report_fault == "another end than that of a came"
     metric = {"event": "metric", "name": "n", "value": 0.1, "better": "lower"}
     lines = text(COLLECTED, start("a"), metric).replace(b"0.1", number.encode())
-    assert (read_report(lines).metrics, read_report(lines).report_fault) == ((), "")
+    assert (report_of(lines).metrics, report_of(lines).report_fault) == ((), "")
 
 
 def test_what_comes_after_the_end_changes_nothing() -> None:
@@ -83,18 +94,18 @@ def test_what_comes_after_the_end_changes_nothing() -> None:
         end("a"),
         FINISH,
     ]
-    report = read_report(text(*forged))
+    report = report_of(text(*forged))
     assert [trial.status for trial in report.tests] == ["failed"]
     assert report.pytest_exit == 1
 
 
 def test_the_torn_last_line_of_a_process_that_died_is_no_fault() -> None:
-    report = read_report(text(COLLECTED, start("a")) + b'{"event": "en')
+    report = report_of(text(COLLECTED, start("a")) + b'{"event": "en')
     assert (report.report_fault, report.started_test, report.finished) == ("", "a", False)
 
 
 def test_an_interrupted_session_says_so_in_the_middle_of_a_test() -> None:
-    report = read_report(text(COLLECTED, start("a"), {"event": "finish", "exitstatus": 2}))
+    report = report_of(text(COLLECTED, start("a"), {"event": "finish", "exitstatus": 2}))
     assert (report.report_fault, report.finished, report.started_test) == ("", False, "a")
 
 

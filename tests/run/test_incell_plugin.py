@@ -38,8 +38,8 @@ class Suite:
         self.site = folder / "lib" / "site-packages"
         for made in (self.folder, self.plugin, self.site):
             made.mkdir(parents=True)
-        for module in ("plugin", "raised"):
-            shutil.copy(PLUGIN.with_name(f"{module}.py"), self.plugin / f"compat_{module}.py")
+        shutil.copy(PLUGIN, self.plugin / "compat_plugin.py")
+        shutil.copy(PLUGIN.with_name("compat_raised.py"), self.plugin)
 
     def write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(textwrap.dedent(text), encoding="utf-8")

@@ -1,7 +1,7 @@
 """A pytest plugin that runs inside a cell and streams JSON lines of events to the file
 COMPAT_EVENTS.
 
-Load a copy of it by `python -m pytest -p <its name>`, beside one of `raised.py`. It writes a line
+Load a copy of it by `python -m pytest -p <its name>`, beside `compat_raised.py`. It writes a line
 before and after each test, so the last `start` without an `end` names the test that killed the
 process. Only a session that reached its end writes `finish`. The suite reports by
 `@pytest.mark.capability(id)`, with `of="helper"` where the test only tests a file of the suite; an

@@ -12,11 +12,8 @@ import json
 import os
 import signal
 import sys
-import sysconfig
 import time
 from typing import Any
-
-MESSAGE = 500
 
 
 def probe(out: str, module: str) -> int:
@@ -25,15 +22,17 @@ def probe(out: str, module: str) -> int:
     if os.path.exists(out):
         os.remove(out)
     del sys.argv[1:]
-    raised = None
+    failure = None
     start = time.perf_counter()
     try:
         __import__(module)
     except BaseException as error:
-        raised = describe(error)
-    facts = {"seconds": round(time.perf_counter() - start, 6), "raised": raised}
-    write_facts(out, facts)
-    write_facts(out + ".modules", loaded())
+        failure = error
+    seconds = round(time.perf_counter() - start, 6)
+    modules = loaded()
+    raised = None if failure is None else describe(failure)
+    write_facts(out, {"seconds": seconds, "raised": raised})
+    write_facts(out + ".modules", modules)
     return 0 if raised is None else 1
 
 
@@ -50,31 +49,30 @@ def watch_signals() -> None:
 
 
 def describe(error: BaseException) -> dict[str, str]:
-    return {"type": type(error).__name__, "message": first_line(error), "where": frame_place(error)}
+    # It lies beside this file, whose folder is not on the path of an isolated interpreter. Only a
+    # failed import needs it.
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+    from compat_raised import exception_line  # type: ignore[import-not-found]
 
-
-def first_line(error: BaseException) -> str:
-    try:
-        lines = str(error).strip().splitlines()
-    except Exception as second:
-        lines = [f"(no text: its __str__ raised {type(second).__name__})"]
-    line = lines[0] if lines else ""
-    return line.encode("utf-8", "backslashreplace").decode("utf-8")[:MESSAGE]
+    message = exception_line(error)
+    return {"type": type(error).__name__, "message": message, "where": frame_place(error)}
 
 
 def frame_place(error: BaseException) -> str:
     """Return `file:line` of the syntax error, or of the innermost frame that is neither ours nor
     the importer's.
     """
+    from compat_raised import shown_path, shown_source
+
     if isinstance(error, SyntaxError) and error.filename:
-        return f"{short_path(error.filename)}:{error.lineno or 0}"
+        return f"{shown_path(error.filename, [])}:{error.lineno or 0}"
     where = ""
     # Generated code has another name each time.
     temporary = os.environ.get("TMPDIR", "/tmp") + os.sep
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        short = short_source(file, trace.tb_frame.f_globals)
+        short = shown_source(file, trace.tb_frame.f_globals, [])
         if not (file == __file__ or short.startswith(("<", temporary)) or is_importer(file)):
             where = f"{short}:{trace.tb_lineno}"
         trace = trace.tb_next
@@ -84,25 +82,6 @@ def frame_place(error: BaseException) -> str:
 def is_importer(file: str) -> bool:
     """The interesting frame is the one that requested the import."""
     return os.path.basename(os.path.dirname(file)) == "importlib"
-
-
-def short_source(file: str, names: dict[str, Any]) -> str:
-    """Shorten the path; a compiled module's source is always shown below its own package.
-
-    Its frames name files of the machine that built it, or a header of another package.
-    """
-    short, module = short_path(file), str(names.get("__name__", ""))
-    if file.endswith((".py", ">")) or not module or short.split("/")[0] == module.split(".")[0]:
-        return short
-    return "/".join([*module.split(".")[:-1], os.path.basename(file)])
-
-
-def short_path(file: str) -> str:
-    for folder in ("/site-packages/", "/dist-packages/"):
-        if folder in file:
-            return file.rpartition(folder)[2]
-    library = os.path.dirname(sysconfig.get_paths()["stdlib"]) + os.sep
-    return file[len(library) :] if file.startswith(library) else file
 
 
 def loaded() -> list[str]:

@@ -1299,7 +1299,7 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile]:
 
 
 def _shell_lines(edition: Edition, report: MatrixReport, proof: Answer) -> ShellLines:
-    inputs = report.lock_inputs(proof.id)
+    inputs = report.lock(proof.id).inputs
     return shell_lines(inputs, whereabouts(edition, report, inputs), report.snapshot.matrix)
 
 

@@ -7,7 +7,6 @@ from functools import lru_cache
 from pathlib import Path
 
 import msgspec
-from packaging.version import Version
 
 from compat.advise.commands import Whereabouts, in_two_steps, parts
 from compat.declare.parsing import minor_series
@@ -89,7 +88,7 @@ def keep_wheels(folder: Path, locks: Iterable[Lock], source: ReleaseSource) -> N
     artifacts = _artifacts(source)
     for lock in locks:
         place = _place(lock.inputs)
-        tags = accepted_tags(Version(minor_series(lock.inputs.python)), lock.inputs.platform)
+        tags = accepted_tags(lock.inputs.python, lock.inputs.platform)
         known, own = before.get(place, {}), fits.setdefault(place, {})
         for pin in lock.pins:
             name = f"{pin.name}=={pin.version}"

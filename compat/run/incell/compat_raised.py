@@ -1,6 +1,6 @@
 """Describes an exception inside a cell, and whether the suite's code or other code raised it.
 
-A copy of it lies beside that of `plugin.py` in the cell, as `compat_raised`.
+A copy of it lies beside those of `plugin.py` and `probe.py` in the cell.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TRACEBACK = re.compile(
     re.MULTILINE,
 )
 # Read before a test can patch the system's name.
-STDLIB = os.path.dirname(sysconfig.get_paths()["stdlib"]) + os.sep
+STDLIB = os.path.realpath(os.path.dirname(sysconfig.get_paths()["stdlib"])) + os.sep
 _MACHINERY = re.compile(r"(_pytest|pluggy|python[0-9.]+/importlib)/")
 
 
