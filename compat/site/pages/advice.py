@@ -32,7 +32,7 @@ from compat.site.pages.results import (
     matrix_health,
     newest,
 )
-from compat.site.paths import page
+from compat.site.paths import cell_page, page
 from compat.site.status import STYLES, style_of
 from compat.site.wording import cause_sentence, day, ranges
 
@@ -77,16 +77,6 @@ def answer_page(report: MatrixReport, coordinates: Mapping[str, Version]) -> Doc
     return Doc(advice=advice(report, coordinates), versions=version_links(report, coordinates))
 
 
-def tested_page(report: MatrixReport, combination: Answer) -> Doc:
-    matrix = report.snapshot.matrix
-    others = [axis.name for axis in matrix.axes if axis.name != matrix.subject]
-    coordinates = {name: combination.cell.on(name).version for name in others}
-    return Doc(
-        advice=_proven(report, report.advisor.card(combination)),
-        versions=version_links(report, coordinates),
-    )
-
-
 def advice(report: MatrixReport, coordinates: Mapping[str, Version]) -> Doc:
     """Return an answer: the best card, or where nothing fits what is in the way and the nearest,
     with what it changes. `says` is the answer in one short sentence, which a script reads out.
@@ -96,7 +86,7 @@ def advice(report: MatrixReport, coordinates: Mapping[str, Version]) -> Doc:
     answer = report.answer(Request(wants=wants))
     if isinstance(answer, Recommended):
         others = [(other.card.proof, other.trade_off) for other in answer.alternatives]
-        return _proven(report, answer.best, others)
+        return proven(report, answer.best, others)
     nothing = "No tested combination matches"
     changes = answer.changes if answer.nearest is not None else ()
     return Doc(
@@ -117,7 +107,7 @@ def _why(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
     return f"{asked}: {why}." if asked else f"{why[0].upper()}{why[1:]}."
 
 
-def _proven(
+def proven(
     report: MatrixReport, best: Card, alternatives: Sequence[tuple[Answer, str]] = ()
 ) -> Doc:
     entry = report.snapshot.by_id[best.proof.id]
@@ -391,8 +381,7 @@ def embed_box(report: MatrixReport) -> Doc:
             style = style_of(entry, report.places[entry.cell.id.partition("+")[0]])
             others = [f"{name} {v}" for name, v, _ in tiles(report, proof) if name != "Python"]
             words = f"{', '.join(others)}: {style.word}"
-            path = page(report.name, "advise", proof.id)
-            rows.append(Doc(python=series, words=words, style=style, path=path))
+            rows.append(Doc(python=series, words=words, style=style, path=cell_page(proof.cell)))
     return Doc(
         title=f"{report.snapshot.matrix.title}: what works with what",
         rows=rows[:_MOST_PYTHONS],

@@ -25,7 +25,7 @@ from compat.results.record import Capability
 from compat.site import paths, status, wording
 from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
 from compat.site.install_words import INSTALL_STYLES, floor_words, install_reason, lane_blame
-from compat.site.pages.advice import lock_commands, tiles, words
+from compat.site.pages.advice import lock_commands, proven, tiles, words
 from compat.site.pages.page_list import (
     TABS,
     Page,
@@ -305,6 +305,11 @@ def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
         "recipe": shown(lambda _, entry: recipe_words(entry)),
         "cell_path": shown(lambda _, entry: entry_page(entry)),
         "failing": shown(failing),
+        "advice": shown(
+            lambda report, entry: (
+                proven(report, report.advisor.card(entry)) if entry.is_proof else None
+            )
+        ),
         "tiles": lambda proof: tiles(edition.report(proof.cell.matrix), proof),
         "words": lambda proof: words(edition.report(proof.cell.matrix), proof),
         "markdown": partial(badge_markdown, edition),
