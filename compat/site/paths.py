@@ -27,6 +27,7 @@ that comes from outside goes through `segment`.
 import hashlib
 import re
 from functools import lru_cache
+from urllib.parse import urlencode
 
 from packaging.version import Version
 
@@ -87,8 +88,9 @@ def cell_page(cell: Cell) -> str:
     return page(cell.matrix, "cell", cell.id)
 
 
-def compare_page(matrix: str, old: Version, new: Version) -> str:
-    return page(matrix, "compare", f"{old}...{new}")
+def compared(matrix: str, old: str, new: str) -> str:
+    """Return the address at which a script compares two releases, or two cells."""
+    return f"{address(page(matrix, 'compare'))}?{urlencode({'old': old, 'new': new})}"
 
 
 def is_cell_page(path: str) -> bool:
