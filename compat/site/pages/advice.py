@@ -21,7 +21,7 @@ from compat.results.answer import Answer, representative
 from compat.results.installs import INSTALLABLE, newest_on
 from compat.results.lifted import lifted
 from compat.run.outcome import Failed
-from compat.site.edition import Edition, MatrixReport, place_of
+from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.lock_files import whereabouts
 from compat.site.install_words import installable_words, platform_title
 from compat.site.pages.results import (
@@ -33,7 +33,7 @@ from compat.site.pages.results import (
     newest,
 )
 from compat.site.paths import cell_page, page
-from compat.site.status import STYLES, style_of
+from compat.site.status import STYLES
 from compat.site.wording import cause_sentence, day, ranges
 
 GOAL_WORDS: dict[Goal, str] = {
@@ -110,10 +110,8 @@ def _why(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
 def proven(
     report: MatrixReport, best: Card, alternatives: Sequence[tuple[Answer, str]] = ()
 ) -> Doc:
-    entry = report.snapshot.by_id[best.proof.id]
-    word = style_of(entry, report.places[place_of(entry.cell)]).word
     return Doc(
-        says=f"{words(report, best.proof)}: {word}.",
+        says=f"{words(report, best.proof)}: {report.style(best.proof).word}.",
         best=best,
         proven=True,
         alternatives=alternatives,
@@ -359,7 +357,7 @@ def _releases(report: MatrixReport, entries: Sequence[Answer]) -> Iterator[Doc]:
     by_style: dict[str, list[tuple[Version, Answer]]] = {}
     for version in every:
         best = representative(by_release[version])
-        style = style_of(best, report.places[place_of(best.cell)])
+        style = report.style(best)
         by_style.setdefault(style.css, []).append((version, best))
     for style in STYLES.values():
         shown = by_style.get(style.css, [])
@@ -372,19 +370,19 @@ def _releases(report: MatrixReport, entries: Sequence[Answer]) -> Iterator[Doc]:
 
 
 def embed_box(report: MatrixReport) -> Doc:
-    latest = [entry.latest for entry in report.snapshot.known if entry.latest is not None]
     python, rows = report.snapshot.matrix.interpreters.name, []
     for series in reversed(report.advisor.ranks.positions[python]):
         proof = report.best("best", {python: series})
         if proof is not None:
-            entry = report.snapshot.by_id[proof.id]
-            style = style_of(entry, report.places[entry.cell.id.partition("+")[0]])
+            style = report.style(proof)
             others = [f"{name} {v}" for name, v, _ in tiles(report, proof) if name != "Python"]
             words = f"{', '.join(others)}: {style.word}"
             rows.append(Doc(python=series, words=words, style=style, path=cell_page(proof.cell)))
     return Doc(
         title=f"{report.snapshot.matrix.title}: what works with what",
         rows=rows[:_MOST_PYTHONS],
-        tested=f"Last tested on {day(max(latest))}" if latest else "Nothing was tested yet",
+        tested=f"Last tested on {day(report.run_days[-1])}"
+        if report.run_days
+        else "Nothing was tested yet",
         home=page(report.name),
     )
