@@ -360,7 +360,7 @@
       const isRead = recognised.length > 0;
       if (isRead) place.querySelector("[data-answer]").after(findings);
       else paste.append(findings);
-      if (isRead) summary.replaceChildren(`Read: ${recognised.join(", ")}`, make("u", "change"));
+      if (isRead) summary.replaceChildren(`Read: ${recognised.join(", ")} `, make("u", "change"));
       if (isRead && paste.open) { paste.open = false; summary.focus({ preventScroll: true }); }
     };
     let pause = 0;

@@ -155,6 +155,7 @@ def test_one_click_a_paste_and_the_command_stands_in_the_first_500_pixels(
 ) -> None:
     page = window(real).visit("tff/")
     page.locator("[data-paste] summary").click()
+    page.locator("textarea:focus").wait_for()
     page.keyboard.insert_text(FREEZE)
     answered(page)
     assert page.locator("[data-paste]").get_attribute("open") is None
