@@ -115,8 +115,6 @@ def proven(
         best=best,
         proven=True,
         alternatives=alternatives,
-        in_the_way=(),
-        changes=(),
     )
 
 
@@ -303,10 +301,8 @@ def version_page(report: MatrixReport, axis: Axis, version: Version) -> Doc:
     ]
     kinds = [e.obstacle.kind for e in entries if e.obstacle is not None and not e.is_tested]
     return Doc(
-        label=f"{label(axis)} {version}",
         question=question(report, coordinates),
         advice=answer,
-        without="" if answer.proven else without(report, coordinates),
         support=[*_support(report, axis, version)],
         beside=by_others(report, coordinates),
         releases=[*_releases(report, entries)],

@@ -58,7 +58,7 @@ def charts(report: MatrixReport) -> Doc:
             silent.append(title)
         else:
             drawn.append(_metric(name, title, values, change))
-    return Doc(charts=drawn, host=host, silent=silent, left_out=len(report.columns[:-_MOST_DOTS]))
+    return Doc(charts=drawn, host=host, silent=silent)
 
 
 def _metric(

@@ -78,7 +78,6 @@ from compat.site.wording import (
     place_words,
     python_of,
     ranges,
-    result_words,
 )
 
 
@@ -105,7 +104,6 @@ def place_view(entries: Sequence[Answer], matrix: Matrix, pythons: Sequence[str]
         symbol=style.symbol,
         sentence=f"{where}: {style.word}{recipe}{tested}{old}",
         path=entry_page(spoken),
-        kind=style.state,
     )
 
 
@@ -572,10 +570,8 @@ def _mark(report: MatrixReport, column: ReleaseColumn, name: str) -> Doc:
     return Doc(
         version=column.version,
         status=status,
-        word=SHORT[status],
         sign=SIGNS[None if capability is None else capability.status],
         path=cell_page(cell),
-        sentence=f"{place_words(cell, report.snapshot.matrix)}: {SHORT[status]}",
         differs=bool(others - {status}),
     )
 
@@ -633,7 +629,6 @@ def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
     """
     matrix, parts = report.snapshot.matrix, grid_parts(report, python)
     places, every_shown = _places(report, python), _shown_places(report, python)
-    counts = _grid_counts(report, python)
     shown = [every_shown[subject] for subject in parts[number]]
     every = sorted({others for of_release in places.values() for others in of_release})
     columns = _columns(report, shown)
@@ -658,9 +653,8 @@ def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
             for place, subjects in enumerate(parts)
             if parts[1:]
         ],
-        tested=counts.tested,
-        declared=counts.declared,
-        stale=counts.stale,
+        tested=_counts(places)[0],
+        stale=any(representative(entries).stale for entries in _every(every_shown)),
         hidden=len(places) - len(every_shown),
         narrowed=ranges(map(label_of, left), [label_of(others) for others in every]),
     )
@@ -690,17 +684,6 @@ def is_declared(report: MatrixReport, entries: Sequence[Answer]) -> bool:
         and not any(facts.moved(entry.cell, axis.name) for axis in axes)
         for entry in entries
     )
-
-
-def _grid_counts(report: MatrixReport, python: Version | None) -> Doc:
-
-    def counted() -> Doc:
-        tested, declared = _counts(_places(report, python))
-        shown = _every(_shown_places(report, python))
-        stale = sum(representative(entries).stale for entries in shown)
-        return Doc(tested=tested, declared=declared, stale=stale)
-
-    return report.snapshot.once(("grid-counts", python), counted)
 
 
 def grid_parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version, ...], ...]:
@@ -1018,7 +1001,6 @@ def _failure(
         others = packages(report, green.cell.id, report.newest_records(green.cell.id))
     failed = [record for record in records if outcome in record.outcomes]
     return Doc(
-        result=result_words(outcome),
         known=report.snapshot.explained(entry),
         log=around_first_error(failed[-1].log, before=18, after=6) if failed else "",
         green=green,
