@@ -964,7 +964,7 @@ def lock_line(site: Site, block: Block, said: Said) -> bool:
 
 
 @rule(
-    r"(?:Reproduce|Install exactly this|What fails|What this release cannot do|Not counted: tests of the suite's own helpers.*|It has no lock file.*|No other cell does better.*)",
+    r"(?:Reproduce|Install it|What fails|What this release cannot do|Not counted: tests of the suite's own helpers.*|It has no lock file.*|No other cell does better.*)",
     "cell",
 )
 def heading_of_a_cell(site: Site, block: Block, said: Said) -> bool:
