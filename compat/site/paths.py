@@ -5,7 +5,7 @@
                                        grid/<py3.9>/<2>/ changes/<2026-11>/
                                        cell/<id>/ cap/<id>/ release/<version>/ plain/ compare/
                                        schedule/ proposals/ changes/ lanes/ reliability/
-    <matrix>/advise/<py3.9>/           the answer for a version, and for two (<py3.9-dep2>/); that of
+    <matrix>/advise/<py3.9>/           the answer for a version or two (<py3.9-dep2>/); that of
                                        a tested combination is on the page of its cell
     search/ search/entries.json        what can be searched; search/signs.json has what a pasted
                                        error is known by
