@@ -154,9 +154,7 @@ class MatrixReport:
 
     @cached_property
     def asked(self) -> tuple[str, ...]:
-        distinct = shared_capabilities(self.snapshot.known).values()
-        reported = (capability.id for capabilities in distinct for capability in capabilities)
-        return tuple(sorted({*self.titles, *reported} - self.snapshot.present.helpers))
+        return tuple(sorted({*self.titles, *self.results} - self.snapshot.present.helpers))
 
     @property
     def helpers(self) -> tuple[str, ...]:
@@ -347,10 +345,6 @@ class Edition:
 
     def url(self, path: str) -> str:
         return self.base_url + address(path)
-
-
-def shared_capabilities(entries: Iterable[Answer]) -> dict[int, tuple[Capability, ...]]:
-    return {id(entry.capabilities): entry.capabilities for entry in entries}
 
 
 def _place_of(cell: Cell) -> str:

@@ -57,7 +57,6 @@ from compat.site.edition import (
     Edition,
     MatrixReport,
     SiteFile,
-    shared_capabilities,
 )
 from compat.site.encode import json
 from compat.site.exports.lock_files import whereabouts
@@ -490,21 +489,9 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
 
 
 def _row(report: MatrixReport, entry: Answer) -> CellRow:
-    letters = _letters(report)[id(entry.capabilities)]
-    return CellRow(**asdict(cell_summary(report, entry)), capabilities=letters)
-
-
-def _letters(report: MatrixReport) -> dict[int, str]:
-
-    def of(capabilities: tuple[Capability, ...]) -> str:
-        letters = {capability.id: _LETTERS[capability.status] for capability in capabilities}
-        return "".join(letters.get(name, "-") for name in report.asked)
-
-    def made() -> dict[int, str]:
-        shared = shared_capabilities(report.snapshot.known)
-        return {identity: of(capabilities) for identity, capabilities in shared.items()}
-
-    return report.snapshot.once("letters", made)
+    letters = {capability.id: _LETTERS[capability.status] for capability in entry.capabilities}
+    every = "".join(letters.get(name, "-") for name in report.asked)
+    return CellRow(**asdict(cell_summary(report, entry)), capabilities=every)
 
 
 def _coded(report: MatrixReport) -> tuple[dict[str, Code], str]:
