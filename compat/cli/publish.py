@@ -44,7 +44,7 @@ def publish_command(
     repository = owner_and_name(named) if named else ""
     written = publish_site(matrix, out, base_url, _day(day), None, repository)
     seconds = time.monotonic() - began
-    kinds = weights({path: known.gzipped for path, known in written.files.items() if known.gzipped})
+    kinds = weights(written.gzipped)
     heavy = [kind for kind in kinds if kind.is_over]
     if keep_urls:
         files.write(matrices_folder() / URLS, (out / URLS).read_text(encoding="utf-8"))

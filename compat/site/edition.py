@@ -35,6 +35,7 @@ from compat.search.why import PythonFloor, python_floor, subject_coordinates
 from compat.site.history import Event, events
 from compat.site.lock_facts import LockFacts, lock_facts
 from compat.site.paths import address
+from compat.site.status import StatusStyle, style_of
 from compat.site.wording import day
 from compat.value import LazyMapping, Value
 
@@ -135,6 +136,13 @@ class MatrixReport:
     def titles(self) -> dict[str, Described]:
         return {test.id: test for test in self.capabilities}
 
+    @cached_property
+    def metrics(self) -> dict[str, str]:
+        return {metric.name: metric.title for metric in self.snapshot.matrix.suite.metrics}
+
+    def metric(self, name: str) -> str:
+        return self.metrics.get(name) or name.replace("_", " ").capitalize()
+
     def title(self, capability: str) -> str:
         described = self.titles.get(capability)
         return capability if described is None else described.title
@@ -145,9 +153,7 @@ class MatrixReport:
 
     @cached_property
     def asked(self) -> tuple[str, ...]:
-        distinct = shared_capabilities(self.snapshot.known).values()
-        reported = (capability.id for capabilities in distinct for capability in capabilities)
-        return tuple(sorted({*self.titles, *reported} - self.snapshot.present.helpers))
+        return tuple(sorted({*self.titles, *self.results} - self.snapshot.present.helpers))
 
     @property
     def helpers(self) -> tuple[str, ...]:
@@ -175,13 +181,13 @@ class MatrixReport:
         return outlooks(self.snapshot, self.snapshot.day)
 
     @cached_property
-    def failures(self) -> dict[str, list[tuple[Answer, Capability]]]:
-        failures: dict[str, list[tuple[Answer, Capability]]] = {}
+    def results(self) -> dict[str, list[tuple[Answer, Capability]]]:
+        """What each capability, and each test of a helper, came to in each known cell."""
+        results: dict[str, list[tuple[Answer, Capability]]] = {}
         for entry in self.snapshot.known:
             for capability in (*entry.capabilities, *entry.helpers):
-                if capability.status == "no":
-                    failures.setdefault(capability.id, []).append((entry, capability))
-        return failures
+                results.setdefault(capability.id, []).append((entry, capability))
+        return results
 
     @cached_property
     def locks(self) -> LazyMapping[Lock]:
@@ -253,6 +259,11 @@ class MatrixReport:
         return self._best[goal].get(frozenset(coordinates.items()))
 
     @cached_property
+    def run_days(self) -> list[datetime.date]:
+        """The day of the newest run that counts of each known cell that has one, in their order."""
+        return sorted(each.latest for each in self.snapshot.known if each.latest is not None)
+
+    @cached_property
     def facts(self) -> Feasibility:
         return self.snapshot.feasibility
 
@@ -263,20 +274,26 @@ class MatrixReport:
         """
         places: dict[str, list[Answer]] = {}
         for entry in self.snapshot.entries:
-            places.setdefault(place_of(entry.cell), []).append(entry)
+            places.setdefault(_place_of(entry.cell), []).append(entry)
         return {place: tuple(entries) for place, entries in places.items()}
 
+    def siblings(self, entry: Answer) -> tuple[Answer, ...]:
+        return self.places[_place_of(entry.cell)]
+
+    def style(self, entry: Answer) -> StatusStyle:
+        return style_of(entry, self.siblings(entry))
+
     @cached_property
-    def _entries_at(self) -> dict[tuple[str, Version], tuple[Answer, ...]]:
+    def by_coordinate(self) -> dict[tuple[str, Version], list[Answer]]:
         by_coordinate: dict[tuple[str, Version], list[Answer]] = {}
         for entry in self.snapshot.entries:
             for coordinate in entry.cell.coordinates:
                 by_coordinate.setdefault((coordinate.axis, coordinate.version), []).append(entry)
-        return {coordinate: tuple(entries) for coordinate, entries in by_coordinate.items()}
+        return by_coordinate
 
     def entries_at(self, coordinates: Mapping[str, Version]) -> tuple[Answer, ...]:
         fewest = min(
-            (self._entries_at.get(coordinate, ()) for coordinate in coordinates.items()), key=len
+            (self.by_coordinate.get(coordinate, []) for coordinate in coordinates.items()), key=len
         )
         return tuple(
             entry
@@ -326,9 +343,5 @@ class Edition:
         return self.base_url + address(path)
 
 
-def shared_capabilities(entries: Iterable[Answer]) -> dict[int, tuple[Capability, ...]]:
-    return {id(entry.capabilities): entry.capabilities for entry in entries}
-
-
-def place_of(cell: Cell) -> str:
+def _place_of(cell: Cell) -> str:
     return cell.id.partition("+")[0]

@@ -5,8 +5,8 @@
                                        grid/<py3.9>/<2>/ changes/<2026-11>/
                                        cell/<id>/ cap/<id>/ release/<version>/ plain/ compare/
                                        schedule/ proposals/ changes/ lanes/ reliability/
-    <matrix>/advise/<py3.9>/           the answer for a version, for two (<py3.9-dep2>/), and of a
-                                       tested combination (<cell-id>/)
+    <matrix>/advise/<py3.9>/           the answer for a version or two (<py3.9-dep2>/); that of
+                                       a tested combination is on the page of its cell
     search/ search/entries.json        what can be searched; search/signs.json has what a pasted
                                        error is known by
     build/                             badges, feeds, calendars, downloads, API, box
@@ -27,6 +27,7 @@ that comes from outside goes through `segment`.
 import hashlib
 import re
 from functools import lru_cache
+from urllib.parse import urlencode
 
 from packaging.version import Version
 
@@ -87,8 +88,9 @@ def cell_page(cell: Cell) -> str:
     return page(cell.matrix, "cell", cell.id)
 
 
-def compare_page(matrix: str, old: Version, new: Version) -> str:
-    return page(matrix, "compare", f"{old}...{new}")
+def compared(matrix: str, old: str, new: str) -> str:
+    """Return the address at which a script compares two releases, or two cells."""
+    return f"{address(page(matrix, 'compare'))}?{urlencode({'old': old, 'new': new})}"
 
 
 def is_cell_page(path: str) -> bool:

@@ -31,14 +31,6 @@ _STAGES: dict[Stage, str] = {
     "collect": "The tests cannot be collected",
     "test": "A test fails",
 }
-_RESULTS: dict[Stage, str] = {
-    "plan": "ruled out",
-    "lock": "resolution failed",
-    "install": "installation failed",
-    "import": "import failed",
-    "collect": "test collection failed",
-    "test": "test failed",
-}
 _FAULTS: dict[Blame, str] = {
     "combination": "fails in this combination",
     "unexplained": "fails in this combination; the cause is not known yet",
@@ -150,12 +142,6 @@ def failing_words(verdict: Answer, title: Callable[[str], str]) -> tuple[str, ..
         else title(capability.id)
         for capability in sorted(failing, key=lambda c: (c.id in excused, c.id))
     )
-
-
-def result_words(outcome: Outcome) -> str:
-    if not isinstance(outcome, Failed):
-        return "passed"
-    return f"{_RESULTS[outcome.stage]} ({cause_words(outcome.cause)})"
 
 
 def plain_dates(text: str) -> str:

@@ -28,22 +28,14 @@ _BUDGETS = {"grid": 50, "cell": 12, "embed": 4, "css": 12, "js": 15}
 _PAGE = 60
 
 
-class Known(Value, frozen=True, array_like=True):
-    """A file as it was last written: its sha256 and size, of a page also gzipped."""
-
-    sha256: str
-    size: int
-    gzipped: int = 0
-
-
 class Manifest(Value, frozen=True):
-    """What an earlier edition left; `sources` is a digest of all that it was made from, `redirects`
-    are the addresses that are gone.
+    """What an edition left beside its list of files; `sources` is a digest of all that it was made
+    from, `redirects` are the addresses that are gone, `gzipped` has the weight of each page.
     """
 
-    files: dict[str, Known] = msgspec.field(default_factory=dict)
     sources: str = ""
     redirects: tuple[str, ...] = ()
+    gzipped: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class Written(Value, frozen=True, kw_only=True):
@@ -54,7 +46,8 @@ class Written(Value, frozen=True, kw_only=True):
     changed: tuple[str, ...]
     unchanged: int
     moved: tuple[str, ...]
-    files: Mapping[str, Known]
+    files: Mapping[str, Listed]
+    gzipped: Mapping[str, int]
 
 
 class Weight(Value, frozen=True, kw_only=True):
@@ -98,21 +91,21 @@ def write_edition(
     sends its reader from one address to another. Files other than pages that are no longer made
     stay as they are. `sources` is a digest of all that the edition is made from, for `as_before`.
     """
-    old, new, changed = _manifest(folder).files, dict[str, Known](), list[str]()
+    old, new, changed = _listed(folder), dict[str, Listed](), list[str]()
+    weighed, gzipped = _manifest(folder).gzipped, dict[str, int]()
     for file in files:
         if file.path in new:
             raise CompatError.of("is made twice", path=file.path)
         refuse_unsafe(file.path)
         content = file.content
         sha256, before = hashlib.sha256(content).hexdigest(), old.get(file.path)
-        is_there = before is not None and os.path.exists(f"{folder}/{file.path}")
-        if before is not None and is_there and before.sha256 == sha256:
-            new[file.path] = before
-            continue
-        is_weighed = file.path.endswith((".html", ".css", ".js"))
-        weight = len(gzip.compress(content, 6)) if is_weighed else 0
-        new[file.path] = Known(sha256, len(content), weight)
-        if _write(folder / file.path, content):
+        is_same = before is not None and before.sha256 == sha256
+        new[file.path] = Listed(path=file.path, sha256=sha256, bytes=len(content))
+        if file.path.endswith((".html", ".css", ".js")):
+            weight = weighed.get(file.path) if is_same else None
+            gzipped[file.path] = weight or len(gzip.compress(content, 6))
+        is_left = is_same and os.path.exists(f"{folder}/{file.path}")
+        if not is_left and _write(folder / file.path, content):
             changed.append(file.path)
     unchanged = len(new) - len(changed)
     every = {*_urls(folder), *earlier, *(path for path in new if is_page(path))}
@@ -120,16 +113,17 @@ def write_edition(
     further = {path: moved(path, nearest(path, new)) for path in gone} | {URLS: urls_text(every)}
     changed += [path for path, content in further.items() if _write(folder / path, content)]
     whole = new | {
-        path: Known(hashlib.sha256(content).hexdigest(), len(content))
+        path: Listed(path=path, sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
         for path, content in further.items()
     }
-    listed = [Listed(path=p, sha256=k.sha256, bytes=k.size) for p, k in sorted(whole.items())]
     # No file of its own: it changes whenever any other does.
-    text = msgspec.json.encode({"files": listed})
+    text = msgspec.json.encode(_List(files=tuple(whole[path] for path in sorted(whole))))
     _write(folder / FILES, msgspec.json.format(text, indent=0) + b"\n")
-    left = Manifest(files=new, sources=sources, redirects=tuple(gone))
+    left = Manifest(sources=sources, redirects=tuple(gone), gzipped=gzipped)
     _write(folder / MANIFEST, msgspec.json.encode(left))
-    return Written(changed=tuple(changed), unchanged=unchanged, moved=tuple(gone), files=new)
+    return Written(
+        changed=tuple(changed), unchanged=unchanged, moved=tuple(gone), files=new, gzipped=gzipped
+    )
 
 
 def as_before(folder: Path, sources: str) -> Written | None:
@@ -139,11 +133,13 @@ def as_before(folder: Path, sources: str) -> Written | None:
     left = _manifest(folder)
     if not sources or left.sources != sources:
         return None
-    if not all(_has_size(f"{folder}/{path}", known.size) for path, known in left.files.items()):
+    every = _listed(folder)
+    if not every or not all(_has_size(f"{folder}/{p}", each.bytes) for p, each in every.items()):
         return None
-    if not all(os.path.exists(folder / path) for path in (*left.redirects, URLS, FILES)):
-        return None
-    return Written(changed=(), unchanged=len(left.files), moved=left.redirects, files=left.files)
+    own = {path: every[path] for path in every.keys() - {*left.redirects, URLS}}
+    return Written(
+        changed=(), unchanged=len(own), moved=left.redirects, files=own, gzipped=left.gzipped
+    )
 
 
 def verified(folder: Path) -> Checked:
@@ -248,6 +244,14 @@ def _manifest(folder: Path) -> Manifest:
         return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
     except (OSError, ValueError):
         return Manifest()
+
+
+def _listed(folder: Path) -> dict[str, Listed]:
+    try:
+        listed = msgspec.json.decode((folder / FILES).read_bytes(), type=_List).files
+    except (OSError, ValueError):
+        return {}
+    return {each.path: each for each in listed}
 
 
 def _urls(folder: Path) -> tuple[str, ...]:

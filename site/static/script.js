@@ -259,7 +259,7 @@
       if (isPrinted && (texts.length < 2 || fields[0].value)) return { address: texts.length ? `${root}${coded(texts.join("-"))}/` : root, changes: [] };
       const table = (await json(form.dataset.table)).advice;
       const { row, changes } = ranked(table, { ...asked, pins: form.dataset.pins, goal: asked.goal || table.goals[0] });
-      return row ? { address: `${root}${coded(row.id)}/`, changes } : { address: root, changes: [] };
+      return row ? { address: `${form.dataset.cells}${coded(row.id)}/`, changes } : { address: root, changes: [] };
     };
     const respond = async (wrong = [], recognised = "") => {
       const mine = ++turn;
@@ -321,8 +321,11 @@
     const paste = form.querySelector("[data-paste]");
     const findings = paste.querySelector("[data-findings]");
     const area = paste.querySelector("textarea");
+    const summary = paste.querySelector("summary");
+    paste.addEventListener("toggle", () => { if (paste.open) area.focus(); });
     const read = async () => {
       findings.replaceChildren();
+      summary.textContent = "Paste the error";
       if (!area.value.trim()) return;
       const { libraries, most, pythons, versions: pattern } = await json(paste.dataset.paste);
       const text = legible(area.value.slice(-most));
@@ -342,16 +345,23 @@
       fields.forEach((field) => { field.value = ""; });
       const wrong = choose(values);
       wrong.slice(1).forEach((words) => tell(words));
-      if (values.length) tell(`Read: ${values.map(([field, value]) => `${field.parentElement.firstChild.textContent.trim()} ${value}`).join(", ")}.`);
       const others = libraries.filter((library) => library.name !== form.dataset.library && versions.has(plain(library.subject)));
       others.forEach((library) => tell(`${library.title}: what do I install?`, library.home));
       for (const library of libraries) {
         const version = versions.get(plain(library.subject));
         if (library.releases[version]) tell(`What works with ${library.subject} ${version}`, library.releases[version]);
       }
-      if (!findings.childElementCount) tell("No version and no published cause was recognised.");
+      const known = causes.length ? [`${causes.length} known ${causes.length === 1 ? "cause" : "causes"}`] : [];
+      const recognised = [...values.map(([field, value]) => `${field.parentElement.firstChild.textContent.trim()} ${value}`), ...known];
+      if (!recognised.length && !findings.childElementCount) tell("No version and no published cause was recognised.");
       tell("This box reads versions and published causes alone. `compat doctor` reads the whole message, of any package.");
-      await respond(wrong, causes.length ? `${causes.length} known ${causes.length === 1 ? "cause" : "causes"} recognised. ` : "");
+      await respond(wrong, known.length ? `${known[0]} recognised. ` : "");
+      // What was read stands in one line, so that the answer comes next; what else was found comes after it.
+      const isRead = recognised.length > 0;
+      if (isRead) place.querySelector("[data-answer]").after(findings);
+      else paste.append(findings);
+      if (isRead) summary.replaceChildren(`Read: ${recognised.join(", ")} `, make("u", "change"));
+      if (isRead && paste.open) { paste.open = false; summary.focus({ preventScroll: true }); }
     };
     let pause = 0;
     area.addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(read, 250); });
@@ -369,6 +379,7 @@
     const { compare: api, home, axis } = form.dataset;
     const pairs = (text) => text.split("|").map((pair) => pair.split("="));
     const labels = pairs(form.dataset.labels);
+    const metrics = new Map(pairs(form.dataset.metrics));
     const states = Object.fromEntries(pairs(form.dataset.states));
     const words = { yes: "works", no: "fails", absent: "is absent" };
     const sideOf = async (name) => {
@@ -377,7 +388,7 @@
       return { name, release, cell: id && await json(`${api}cells/${coded(id)}.json`) };
     };
     const table = (head, rows) => {
-      const made = make("table", "", { class: "plain" });
+      const made = make("table", "", { class: "plain sides" });
       const line = (parts, tag) => {
         const row = make("tr", "");
         parts.forEach((part, number) => { const cell = make(number ? tag : "th", part, { scope: number ? "col" : "row" }); if (number && tag === "td") cell.removeAttribute("scope"); row.append(cell); });
@@ -417,7 +428,7 @@
         const values = (side) => new Map(side.cell.metrics.map((one) => [one.name, `${Number(one.value.toPrecision(4)).toLocaleString("en")} ${one.unit}`]));
         const [here, there] = [values(from), values(to)];
         const [old, fresh] = [from, to].map((side) => new Map(Object.entries(side.cell.packages)));
-        parts.push(make("h2", "Measurements"), table(["Measured", from.name, to.name], [...here].filter(([name]) => there.has(name)).map(([name, value]) => [name.replaceAll("_", " "), value, there.get(name)])));
+        parts.push(make("h2", "Measurements"), table(["Measured", from.name, to.name], [...here].filter(([name]) => there.has(name)).map(([name, value]) => [metrics.get(name) || name.replaceAll("_", " "), value, there.get(name)])));
         const changed = differing(old, fresh);
         const more = make("details", "");
         more.append(make("summary", `${changed.length} ${changed.length === 1 ? "package differs" : "packages differ"}`), table(["Package", from.name, to.name], changed.map((name) => [name, old.get(name) || "not installed", fresh.get(name) || "not installed"])));

@@ -48,11 +48,11 @@ def chosen(opened: Window, path: str, values: dict[str, str]) -> tuple[str, str]
 
 
 def pasted(page: Page, text: str) -> str:
-    """What is recognised in a text."""
+    """What is recognised in a text: what was read, and what was found."""
     page.locator("[data-paste] summary").click()
     page.locator("textarea").fill(text)
     answered(page)
-    return page.inner_text("[data-findings]")
+    return f"{page.inner_text('[data-paste] summary')}\n{page.inner_text('[data-findings]')}"
 
 
 @pytest.mark.parametrize("path", ["demo/", "demo/advise/"])
@@ -132,8 +132,8 @@ def test_an_axis_goes_by_each_of_its_names(name: str, window: Open, real: str) -
     ("text", "found", "python"),
     [
         (GONE, "The package index has no jaxlib==0.4.14, which tensorflow-federated 0.63.0", ""),
-        (OTHER_PYTHON, "Read: Python 3.12.1.", "3.12"),
-        (UV, "Read: Python 3.12.3, tensorflow-federated 0.87.0.", "3.12"),
+        (OTHER_PYTHON, "Read: Python 3.12.1", "3.12"),
+        (UV, "Read: Python 3.12.3, tensorflow-federated 0.87.0", "3.12"),
         (RENAMED, "jaxlib.xla_client.get_local_backend is missing", "3.8"),
         (FREEZE, "What works with tensorflow-federated 0.20.0", ""),
         ("hello", "No version and no published cause was recognised.", ""),
@@ -148,6 +148,20 @@ def test_a_pasted_text_is_answered_with_its_cause_and_a_command(
     assert page.locator("select[name=python]").input_value() == python
     assert "pip install" in answer(page)
     assert opened.seen.console == []
+
+
+def test_one_click_a_paste_and_the_command_stands_in_the_first_500_pixels(
+    window: Open, real: str
+) -> None:
+    page = window(real).visit("tff/")
+    page.locator("[data-paste] summary").click()
+    page.locator("textarea:focus").wait_for()
+    page.keyboard.insert_text(FREEZE)
+    answered(page)
+    assert page.locator("[data-paste]").get_attribute("open") is None
+    box = page.locator("[data-answer] pre").first.bounding_box()
+    assert box is not None
+    assert box["y"] < 500
 
 
 def test_a_recognised_cause_leads_to_its_place(window: Open, real: str) -> None:

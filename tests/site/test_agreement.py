@@ -24,7 +24,7 @@ from compat.declare.load import decode_matrix
 from compat.results.answer import Answer, representative_of_release
 from compat.results.judge import EvaluationContext
 from compat.site.api.documents import api, cell_files
-from compat.site.edition import MatrixReport, place_of
+from compat.site.edition import MatrixReport
 from compat.site.exports.database import database
 from compat.site.exports.feeds import FeedEntry, feed_entries
 from compat.site.exports.pictures import NO_DATA, matrix_badges
@@ -32,7 +32,6 @@ from compat.site.history import events
 from compat.site.pages.advice import GOAL_WORDS
 from compat.site.pages.results import failing
 from compat.site.paths import api_path, cell_page
-from compat.site.status import style_of
 from compat.value import encode
 
 # What fails in every combination of a release, as far as no cell refutes it.
@@ -74,7 +73,7 @@ def scored(row: dict[str, Any]) -> dict[str, Any]:
 
 def word_of(report: MatrixReport, entry: Answer) -> str:
     """What every document calls the verdict of a cell."""
-    return style_of(entry, report.places[place_of(entry.cell)]).word
+    return report.style(entry).word
 
 
 @given(shelf=shelves())
@@ -118,7 +117,7 @@ def test_the_badge_of_a_release_agrees(shelf: Shelf) -> None:
             entry for entry in volume.snapshot.entries if entry.cell.on(axis).version == version
         ]
         spoken, message = representative_of_release(entries), found["release", str(version)].message
-        word = style_of(spoken, volume.places[place_of(spoken.cell)]).brief
+        word = volume.style(spoken).brief
         assert message.startswith(word) if spoken.is_tested else message in (NO_DATA, word)
         score = spoken.score
         tells_part = spoken.is_tested and spoken.kind == "partial"

@@ -16,7 +16,7 @@ from compat.cli.verdicts import verdict_row
 from compat.results.answer import representative
 from compat.results.installs import plain_installs
 from compat.site.api.documents import api, cell_files
-from compat.site.edition import Edition, place_of
+from compat.site.edition import Edition
 from compat.site.pages.page_list import pages
 from compat.site.pages.render import Printer, assets
 from compat.site.pages.results import grid, release_view
@@ -119,7 +119,7 @@ def test_what_is_known_to_be_refused_is_nowhere_called_declared(shelf: Shelf) ->
         for version in {entry.cell.on("demo").version for entry in report.snapshot.entries}
     }
     for entry in refused:
-        entries = report.places[place_of(entry.cell)]
+        entries = report.siblings(entry)
         assert not is_admitted(entries)
         assert place_style(entries) != STYLES["declared"]
         at = {coordinate.axis: str(coordinate.version) for coordinate in entry.cell.coordinates}

@@ -79,7 +79,6 @@ def test_nothing_in_it_comes_alive(title: str, value: str) -> None:
         path="demo/cell/x/index.html",
         template="",
         title=title,
-        about="",
         document=str,
         facts=(("cell", value),),
         data=("api/x.json",),

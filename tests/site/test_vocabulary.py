@@ -16,7 +16,7 @@ from support.known import Shelf
 from support.printed import every_state, whole
 
 from compat.results.answer import BRIEF_WORDS, STATE_WORDS, Answer
-from compat.site.edition import Edition, place_of
+from compat.site.edition import Edition
 from compat.site.exports.pictures import matrix_badges
 from compat.site.pages.page_list import LONGEST_TITLE, titled
 from compat.site.paths import address, cell_page
@@ -56,7 +56,7 @@ def moving() -> dict[str, str]:
 def allowed(of: Edition, entry: Answer) -> set[str]:
     """The words of the cell's state, and of those that it had."""
     (report,) = of.reports
-    siblings = report.places[place_of(entry.cell)]
+    siblings = report.siblings(entry)
     earlier = {
         style_then(entry, verdict, siblings).word
         for event in report.events
@@ -110,7 +110,7 @@ def test_the_table_for_spreadsheets_has_the_words_too(of: Edition, content: dict
     rows = {row["cell"]: row for row in csv.DictReader(content["download/demo.csv"].splitlines())}
     assert set(rows) == {entry.cell.id for entry in report.snapshot.known}
     for entry in report.snapshot.known:
-        style = style_of(entry, report.places[place_of(entry.cell)])
+        style = report.style(entry)
         assert (rows[entry.cell.id]["words"], rows[entry.cell.id]["state"]) == (
             style.word,
             style.state,
@@ -204,7 +204,7 @@ def test_data_call_a_state_by_its_word_too(of: Edition, content: dict[str, str])
     looked_at = 0
     for row in table["rows"]:
         entry = report.snapshot.by_id[row["id"]]
-        style = style_of(entry, report.places[place_of(entry.cell)])
+        style = report.style(entry)
         assert table["sentences"][row["words"]] == style.word
         looked_at += 1
     assert looked_at

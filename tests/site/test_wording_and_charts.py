@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from compat.results.record import Capability
-from compat.run.outcome import CAUSES, STAGES, Failed, Passed
+from compat.run.outcome import CAUSES, STAGES, Failed
 from compat.site.pages.render import printable, sentence, ticked
 from compat.site.pages.reports import HEIGHT_OF_ROW, WIDTH, dots, nice, timeline
 from compat.site.pages.results import Doc, capability_statements, stretches
@@ -21,7 +21,6 @@ from compat.site.wording import (
     listed,
     plain_dates,
     ranges,
-    result_words,
 )
 
 CHART = Doc(id="c", title="t", says="s", unit="")
@@ -40,9 +39,7 @@ def test_plain_words() -> None:
 
 
 def test_a_result_in_words() -> None:
-    assert result_words(Passed()) == "passed"
     failed = Failed(stage="test", cause="assertion", subject="sum")
-    assert result_words(failed) == "test failed (wrong result)"
     assert cause_sentence(failed) == "A test fails: sum gives a wrong result."
 
 

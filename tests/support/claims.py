@@ -496,6 +496,8 @@ class Site:
 
     def card(self, block: Block) -> str:
         """The cell of the card in which a block stands: the next link to a page of a cell."""
+        if block.path.split("/")[1] == "cell":
+            return block.path.split("/")[2]
         after = self.reading[self.reading.index(block) :]
         links = (link for one in after for link in one.links if "/cell/" in link)
         return next((c for link in links if (c := link.rpartition("/")[2]) in self.cells), "")
@@ -521,6 +523,8 @@ class Site:
         return found
 
     def card_before(self, block: Block) -> str:
+        if block.path.split("/")[1] == "cell":
+            return block.path.split("/")[2]
         before = self.reading[: self.reading.index(block)][::-1]
         links = (
             link for one in before for link in one.links if "/cell/" in link or "/lock/" in link
@@ -619,7 +623,7 @@ def rule(pattern: str, of: str = "") -> Callable[[Check], Check]:
 def cell_in(site: Site, block: Block) -> str:
     """The id of the cell that a block links, or that its page is of."""
     for link in (*block.links, block.path):
-        found = re.search(r"/(?:cell|advise)/([^/]+)", link)
+        found = re.search(r"/cell/([^/]+)", link)
         if found and found[1] in site.cells:
             return found[1]
     return ""
@@ -900,28 +904,24 @@ def neighbour(site: Site, block: Block, said: Said) -> bool:
     )
 
 
-@rule(r"(\d+) packages? differs?", "cell compare")
+@rule(r"(\d+) packages? differs?", "cell")
 def how_many_differ(site: Site, block: Block, said: Said) -> bool:
-    heads = ("Here", block.path.partition("...")[2].partition("/")[0])
-    rows = [b for b in site.reading if b.tag == "td" and b.head in heads]
+    rows = [b for b in site.reading if b.tag == "td" and b.head == "Here"]
     table = max((b.table for b in rows), default=0)
     return int(said[1]) == sum(b.table == table for b in rows)
 
 
-@rule(r"([\w.!+-]+|not installed)", "cell compare")
+@rule(r"([\w.!+-]+|not installed)", "cell")
 def package(site: Site, block: Block, said: Said) -> bool:
     """A version in a table of packages that differ: of the page's cell, or of the other one."""
     if block.tag == "th":
         return said[1] in site.ordered(site.subject) or said[1] in site.names_of_packages
-    if block.tag != "td" or (block.head not in ("Here", "There") and "compare" not in block.path):
+    if block.tag != "td" or block.head not in ("Here", "There"):
         return False
-    if block.path.split("/")[1] == "compare":
-        cell = site.representatives.get(block.head, "")
-    else:
-        green = next(
-            (linked(site, b) for b in site.reading if b.text.startswith("The nearest cell")), ""
-        )
-        cell = cell_in(site, block) if block.head == "Here" else green
+    green = next(
+        (linked(site, b) for b in site.reading if b.text.startswith("The nearest cell")), ""
+    )
+    cell = cell_in(site, block) if block.head == "Here" else green
     pins = site.api(f"cells/{cell}")["packages"] if cell else {}
     if pins.get(block.row, "not installed") == said[1]:
         return True
@@ -964,7 +964,7 @@ def lock_line(site: Site, block: Block, said: Said) -> bool:
 
 
 @rule(
-    r"(?:Reproduce|Install exactly this|What fails|What this release cannot do|Not counted: tests of the suite's own helpers.*|It has no lock file.*|No other cell does better.*)",
+    r"(?:Reproduce|Install it|What fails|What this release cannot do|Not counted: tests of the suite's own helpers.*|It has no lock file.*|No other cell does better.*)",
     "cell",
 )
 def heading_of_a_cell(site: Site, block: Block, said: Said) -> bool:
@@ -1002,21 +1002,18 @@ def of_an_attempt(site: Site, block: Block, said: Said) -> bool:
     )
 
 
-@rule(r"([\d.,e+-]+) ?(\S*)", "cell compare charts")
+@rule(r"([\d.,e+-]+) ?(\S*)", "cell charts")
 def measured(site: Site, block: Block, said: Said) -> bool:
     kind = block.path.split("/")[1]
     if kind == "charts" or not block.row:
         return kind == "charts"
-    cell = site.representatives.get(block.head, "") if kind == "compare" else cell_in(site, block)
-    metrics = {one["name"].replace("_", " "): one for one in site.api(f"cells/{cell}")["metrics"]}
-    one = metrics.get(block.row)
-    shown = (
-        {f"{one['value']:,.4g}", f"{one['value']:,.0f}", f"{one['value']:.3g}"} if one else set()
+    return any(
+        said[1] in (f"{one['value']:,.0f}", f"{one['value']:.3g}") and said[2] == one["unit"]
+        for one in site.api(f"cells/{cell_in(site, block)}")["metrics"]
     )
-    return one is not None and said[1] in shown and said[2] == one["unit"]
 
 
-@rule(rf"(?P<place>.+ on Python [\d.]+): (?P<word>{WORD}|{SHORT})( \(smoke\))?", "cell compare")
+@rule(rf"(?P<place>.+ on Python [\d.]+): (?P<word>{WORD}|{SHORT})( \(smoke\))?", "cell")
 def title_of_a_cell(site: Site, block: Block, said: Said) -> bool:
     cell = linked(site, block) or cell_in(site, block)
     word = BRIEF.get(said["word"], said["word"]) + (said[3] or "")
@@ -1067,13 +1064,13 @@ def has(site: Site, cell: str, said: str) -> bool:
     )
 
 
-@rule(r"(.+ · , .+)", "advise home release")
+@rule(r"(.+ · , .+)", "advise home release cell")
 def combination(site: Site, block: Block, said: Said) -> bool:
     """The head of a card: the cell of the card is of these versions."""
     return has(site, site.card(block), said[1])
 
 
-@rule(rf"{BADGE} Tested ({DAY}) on [^:]+?(?:: ({SCORE}))?\.", "advise home")
+@rule(rf"{BADGE} Tested ({DAY}) on [^:]+?(?:: ({SCORE}))?\.", "advise home cell")
 def tested_line(site: Site, block: Block, said: Said) -> bool:
     cell = site.card(block)
     row = site.cells[cell]
@@ -1104,14 +1101,14 @@ def fails_as_said(site: Site, cell: str, said: str) -> bool:
     return len(named) + more == len(failing) and not left.strip(", ")
 
 
-@rule(r"Does not work: (.+)\.", "advise home")
+@rule(r"Does not work: (.+)\.", "advise home cell")
 def does_not_work(site: Site, block: Block, said: Said) -> bool:
     return fails_as_said(site, site.card(block), said[1])
 
 
 @rule(
     r"(\d+) runs? with exactly this lock file on (\d+) days?, isolation level (L\d)\. Test results",
-    "advise home",
+    "advise home cell",
 )
 def runs_of_the_lock(site: Site, block: Block, said: Said) -> bool:
     cell = linked(site, block)
@@ -1122,7 +1119,7 @@ def runs_of_the_lock(site: Site, block: Block, said: Said) -> bool:
     return (int(said[1]), int(said[2]), said[3]) == (len(whole), len(days), whole[-1]["isolation"])
 
 
-@rule(rf"(.+?) {BADGE}(?: tested on (\d+) days?)?(?: .+)?", "advise home")
+@rule(rf"(.+?) {BADGE}(?: tested on (\d+) days?)?(?: .+)?", "advise home cell")
 def proof_line(site: Site, block: Block, said: Said) -> bool:
     cell = next((c for link in block.links if (c := link.rpartition("/")[2]) in site.cells), "")
     if not cell and block.path == "index.html":
@@ -1137,14 +1134,14 @@ def proof_line(site: Site, block: Block, said: Said) -> bool:
     )
 
 
-@rule(r"(\d+) alternatives?", "advise home")
+@rule(r"(\d+) alternatives?", "advise home cell")
 def how_many_alternatives(site: Site, block: Block, said: Said) -> bool:
     return int(said[1]) == sum(
-        b.tag == "li" and "/advise/" in " ".join(b.links) and b.section == "" for b in site.reading
+        b.tag == "li" and "/cell/" in " ".join(b.links) and b.section == "" for b in site.reading
     )
 
 
-@rule(rf"{BADGE}(?: to be tested again)?", "advise home reliability compare release")
+@rule(rf"{BADGE}(?: to be tested again)?", "advise home reliability release")
 def chip(site: Site, block: Block, said: Said) -> bool:
     if linked(site, block):
         return styled(site, block, said["word"])
@@ -1161,21 +1158,21 @@ def bare_day(site: Site, block: Block, said: Said) -> bool:
     return any(path in f"/{link}" for link in block.links) or iso(said[1]) in site.days
 
 
-@rule(r"((?:[a-zA-Z][\w.-]* [\w.!+]+(?: with | on |, )?)+)", "advise home")
+@rule(r"((?:[a-zA-Z][\w.-]* [\w.!+]+(?: with | on |, )?)+)", "advise home cell")
 def install_words(site: Site, block: Block, said: Said) -> bool:
     return block.head == "Install" and bool(site.row_cells(block))
 
 
 @rule(
     r"A plain install, (.+?), ((?:works|does not resolve|cannot work|was not|partly|has|is|fails|resolves|could).*)\.",
-    "advise home",
+    "advise home cell",
 )
 def plain_install_of_a_card(site: Site, block: Block, said: Said) -> bool:
     published = site.api(f"cells/{site.card_before(block)}")["published"]
     return said[1] == published["command"] and plain(said[2]) == plain(published["sentence"])
 
 
-@rule(r"(?:(\S+(?: \S+)*) )?([\d.]+[\w.]*)", "advise home")
+@rule(r"(?:(\S+(?: \S+)*) )?([\d.]+[\w.]*)", "advise home cell")
 def version_of_an_axis(site: Site, block: Block, said: Said) -> bool:
     """A version that leads to the page of its answer."""
     ends = [link.rpartition("/")[2] for link in block.links]
@@ -1878,49 +1875,6 @@ def cells_that_failed(site: Site, block: Block, said: Said) -> bool:
     return number(said[1]) == means.count(plain(said[2]))
 
 
-@rule(r"(Requires Python|Works with .+)?(.+)", "compare")
-def side_by_side(site: Site, block: Block, said: Said) -> bool:
-    if block.tag == "td" and block.row == "Requires Python":
-        document = site.api(f"releases/{site.subject}/{block.head}")
-        return (document["requires_python"] or "any") == block.text
-    if block.tag == "td" and block.row.startswith("Works with "):
-        label = block.row.removeprefix("Works with ")
-        axis = next(name for name, one in site.axes.items() if one["label"] == label)
-        good = {"works", WORDS["dated"], WORDS["relaxed"], WORDS["decayed"]}
-        own = [c for c in {**site.planned, **site.cells} if site.on(c, site.subject) == block.head]
-        works = {v for v in site.ordered(axis) if (of := [c for c in own if site.on(c, axis) == v])
-                 and {w.removesuffix(" (smoke)") for w in site.best(of)} & good}  # fmt: skip
-        return works == ({*block.text.split(", ")} - {"none tested"})
-    return False
-
-
-@rule(r"(Works|Fails|Absent) in (\S+), (works|fails|absent) in (\S+):", "compare")
-def move(site: Site, block: Block, said: Said) -> bool:
-    at = site.reading.index(block)
-    named = []
-    for other in site.reading[at + 1 :]:
-        if other.tag != "li":
-            break
-        named.append(site.by_title.get(other.text, ""))
-    before, after = (site.representatives.get(v, "") for v in (said[2], said[4]))
-    want = [n for n in site.asked if before and after
-            and (site.letter(before, n), site.letter(after, n)) == (STATUS[said[1].lower()], STATUS[said[3]])]  # fmt: skip
-    return sorted(set(named) & {*site.asked}) == sorted(want)
-
-
-@rule(
-    r"(?:No capability differs\.|They cannot be compared: the suite did not run in both\.)",
-    "compare",
-)
-def no_move(site: Site, block: Block, said: Said) -> bool:
-    old, _, new = block.path.split("/")[2].partition("...")
-    cells = [site.representatives.get(v, "") for v in (old, new)]
-    if not all(cells):
-        return "cannot" in said[0]
-    pairs = zip(*(site.letters[c] for c in cells), strict=True)
-    return all(a == b or "-" in (a, b) for a, b in pairs)
-
-
 @rule(r"\S+(?: \d{4})?", "grid release")
 def head_of_a_column(site: Site, block: Block, said: Said) -> bool:
     """A version, and the year in which it came out."""
@@ -1940,14 +1894,14 @@ def title_of_a_grid(site: Site, block: Block, said: Said) -> bool:
     return not tested or said[1] == tested[-1]
 
 
-@rule(r"in a new environment of Python (\S+)", "advise home")
+@rule(r"in a new environment of Python (\S+)", "advise home cell")
 def environment(site: Site, block: Block, said: Said) -> bool:
     return site.on(site.card(block), site.python) == said[1]
 
 
 @rule(
     r"To be tested again: the newest run that counts is (\d+) days old, and fresh are at most (\d+)\.",
-    "advise home",
+    "advise home cell",
 )
 def too_old(site: Site, block: Block, said: Said) -> bool:
     latest = datetime.date.fromisoformat(site.cells[site.card_before(block)]["latest"])
@@ -2020,7 +1974,7 @@ def elsewhere(site: Site, block: Block, said: Said) -> bool:
 
 @rule(
     r"(no tested combination works|no release can be installed with it|not supported: .+?)(?:; (\S+) (\S+) requires Python (\S+))?",
-    "advise home",
+    "advise home cell",
 )
 def nothing_in_a_row(site: Site, block: Block, said: Said) -> bool:
     own = [v for v in site.ordered(site.subject) if f"{said[3]}.".startswith(f"{v}.")]
@@ -2262,12 +2216,14 @@ def about_a_chart(site: Site, block: Block, said: Said) -> bool:
     )
 
 
-@rule(r"[a-z0-9 ]+", "compare cell")
+@rule(r".+", "cell")
 def name_of_a_metric(site: Site, block: Block, said: Said) -> bool:
-    return block.tag == "th" and any(b.row == block.text and b.head != "" for b in site.reading)
+    return block.tag == "th" and any(
+        b.row == block.text and b.head == "Value" for b in site.reading
+    )
 
 
-@rule(r".+", "cap compare home advise")
+@rule(r".+", "cap home advise")
 def name_of_a_capability(site: Site, block: Block, said: Said) -> bool:
     return block.text in site.by_title and bool(block.links)
 
@@ -2309,13 +2265,6 @@ def tested_against(site: Site, block: Block, said: Said) -> bool:
     )
 
 
-@rule(r".+", "compare")
-def requirement(site: Site, block: Block, said: Said) -> bool:
-    versions = block.path.split("/")[2].split("...")
-    documents = [site.api(f"releases/{site.subject}/{v}") for v in versions]
-    return block.tag == "li" and any(block.text in d["requires_dist"] for d in documents)
-
-
 def quoted(site: Site, block: Block) -> list[str]:
     """The texts of the documents of what a page is about."""
     parts = block.path.split("/")
@@ -2334,9 +2283,6 @@ def quoted(site: Site, block: Block) -> list[str]:
         "roadmap": ["proposals", "schedule", "minimum", "floors"],
         "proposals": ["proposals", "schedule"],
         "plain": ["plain-installs", "platform-installs"],
-        "compare": [f"releases/{site.subject}/{v}" for v in parts[2].split("...")]
-        if parts[3:]
-        else [],
     }.get(kind, [])
     if kind == "advise" and parts[3:]:
         names += [

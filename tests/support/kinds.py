@@ -7,7 +7,6 @@ STATES = (
     "demo/advise/py3.8/",
     "demo/advise/dep2/",
     "demo/advise/py3.9-dep2/",
-    "demo/advise/py3.9-dep2-demo2.0/",
     "search/",
     "build/",
     "404.html",

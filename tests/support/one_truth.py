@@ -121,7 +121,7 @@ def _advice(site: Published) -> Compared:
         score = site.cells[row["id"]]["score"]["words"]
         yield f"advise {row['id']}: score", table["sentences"][row["score"]], score
     embed = (site.folder / "embed" / site.matrix / "index.html").read_text(encoding="utf-8")
-    for cell, shown in re.findall(r'advise/([^/"]+)/"[^>]*>([^<]*)</a>', embed):
+    for cell, shown in re.findall(r'cell/([^/"]+)/#install"[^>]*>([^<]*)</a>', embed):
         yield f"embed {cell}", html.unescape(shown).rpartition(": ")[2], site.words[cell]
 
 

@@ -8,10 +8,7 @@ import datetime
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
-from heapq import merge
 from importlib import resources
-from itertools import chain, islice
-from operator import itemgetter
 from typing import Annotated, Any, TypeVar, get_args
 
 import msgspec
@@ -60,8 +57,6 @@ from compat.site.edition import (
     Edition,
     MatrixReport,
     SiteFile,
-    place_of,
-    shared_capabilities,
 )
 from compat.site.encode import json
 from compat.site.exports.lock_files import whereabouts
@@ -75,7 +70,7 @@ from compat.site.paths import (
     lock_file,
     schema_path,
 )
-from compat.site.status import STATES, State, cell_state, style_of
+from compat.site.status import STATES, State, cell_state
 from compat.site.why_words import (
     BLIND_SPOTS,
     api_gone,
@@ -411,7 +406,7 @@ def cell_summary(report: MatrixReport, entry: Answer) -> CellSummary:
         entry,
         recipe=entry.cell.recipe,
         verdict=entry.kind,
-        state=cell_state(entry, report.places[place_of(entry.cell)]),
+        state=cell_state(entry, report.siblings(entry)),
         outcome=None if entry.outcome is None else str(entry.outcome),
         tested=len(counted),
         passed=sum(all(isinstance(outcome, Passed) for outcome in run.outcomes) for run in counted),
@@ -494,21 +489,9 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
 
 
 def _row(report: MatrixReport, entry: Answer) -> CellRow:
-    letters = _letters(report)[id(entry.capabilities)]
-    return CellRow(**asdict(cell_summary(report, entry)), capabilities=letters)
-
-
-def _letters(report: MatrixReport) -> dict[int, str]:
-
-    def of(capabilities: tuple[Capability, ...]) -> str:
-        letters = {capability.id: _LETTERS[capability.status] for capability in capabilities}
-        return "".join(letters.get(name, "-") for name in report.asked)
-
-    def made() -> dict[int, str]:
-        shared = shared_capabilities(report.snapshot.known)
-        return {identity: of(capabilities) for identity, capabilities in shared.items()}
-
-    return report.snapshot.once("letters", made)
+    letters = {capability.id: _LETTERS[capability.status] for capability in entry.capabilities}
+    every = "".join(letters.get(name, "-") for name in report.asked)
+    return CellRow(**asdict(cell_summary(report, entry)), capabilities=every)
 
 
 def _coded(report: MatrixReport) -> tuple[dict[str, Code], str]:
@@ -551,9 +534,6 @@ MOST_CELLS = 40
 # Days whose verdicts have an address of their own.
 MOST_DAYS = 60
 STATUSES: tuple[Status, ...] = get_args(Status)
-AxisVersion = tuple[str, Version]
-# What a capability came to, and the cells in which it did, with their places in the plan.
-_Answer = tuple[Capability, Sequence[tuple[int, Answer]]]
 
 
 class ReleaseFile(Value, frozen=True, kw_only=True):
@@ -680,16 +660,6 @@ def as_of_documents(report: MatrixReport) -> list[AsOfDocument]:
     return report.snapshot.once("as-of", made)
 
 
-def coordinate_entries(report: MatrixReport) -> Iterator[tuple[Axis, Version, Sequence[Answer]]]:
-    entries: defaultdict[AxisVersion, list[Answer]] = defaultdict(list)
-    for entry in report.snapshot.entries:
-        for coordinate in entry.cell.coordinates:
-            entries[coordinate.axis, coordinate.version].append(entry)
-    for axis in report.snapshot.matrix.axes:
-        for version in sorted(version for name, version in entries if name == axis.name):
-            yield axis, version, entries[axis.name, version]
-
-
 def release_document(
     report: MatrixReport, axis: Axis, version: Version, entries: Sequence[Answer]
 ) -> ReleaseDocument:
@@ -734,7 +704,7 @@ def _ranges(report: MatrixReport, axis: Axis, entries: Sequence[Answer]) -> Iter
         states: defaultdict[State, list[str]] = defaultdict(list)
         for version in sorted(beside):
             best = representative(beside[version])
-            states[cell_state(best, report.places[place_of(best.cell)])].append(str(version))
+            states[cell_state(best, report.siblings(best))].append(str(version))
         for state in STATES:
             if state in states:
                 yield Range(axis=other.name, state=state, coordinates=tuple(states[state]))
@@ -751,28 +721,15 @@ def _reasons(entries: Sequence[Answer]) -> Iterator[ObstacleCount]:
 
 
 def capability_documents(report: MatrixReport) -> Iterator[CapabilityDocument]:
-    # Few cells differ in what they came to, so each answer is looked at once for all that share it.
-    alike: defaultdict[tuple[int, int], list[tuple[int, Answer]]] = defaultdict(list)
-    for place, entry in enumerate(report.snapshot.known):
-        shared = id(entry.capabilities), id(entry.helpers)
-        alike[shared].append((place, entry))
-    answers: defaultdict[str, list[_Answer]] = defaultdict(list)
-    for cells in alike.values():
-        verdict = cells[0][1]
-        for capability in (*verdict.capabilities, *verdict.helpers):
-            answers[capability.id].append((capability, cells))
     for name in sorted((*report.asked, *report.helpers)):
-        yield _capability(report, name, answers[name])
+        yield _capability(report, name)
 
 
-def _capability(report: MatrixReport, name: str, answers: Sequence[_Answer]) -> CapabilityDocument:
-    test, statuses = report.titles.get(name), Counter[Status]()
-    for capability, cells in answers:
-        statuses[capability.status] += len(cells)
-    works = [answer for answer in answers if answer[0].status == "yes"]
-    others = [answer for answer in answers if answer[0].status != "yes"]
-    shown = islice(chain(_in_order(others), _in_order(works)), MOST_CELLS)
-    ordered = sorted(shown, key=itemgetter(0))
+def _capability(report: MatrixReport, name: str) -> CapabilityDocument:
+    test, results = report.titles.get(name), report.results.get(name, [])
+    statuses = Counter(capability.status for _, capability in results)
+    ordered = sorted(range(len(results)), key=lambda n: (results[n][1].status == "yes", n))
+    shown = [results[number] for number in sorted(ordered[:MOST_CELLS])]
     return CapabilityDocument(
         **head(report),
         id=name,
@@ -783,18 +740,10 @@ def _capability(report: MatrixReport, name: str, answers: Sequence[_Answer]) -> 
         counts={status: statuses[status] for status in STATUSES},
         cells=tuple(
             made(CapabilityInCell, c, cell=entry.id, latest=entry.latest, stale=entry.stale)
-            for _, entry, c in ordered
+            for entry, c in shown
         ),
-        left_out=statuses.total() - len(ordered),
+        left_out=len(results) - len(shown),
     )
-
-
-def _in_order(answers: Iterable[_Answer]) -> Iterator[tuple[int, Answer, Capability]]:
-    def rows(answer: _Answer) -> Iterator[tuple[int, Answer, Capability]]:
-        capability, cells = answer
-        return ((place, entry, capability) for place, entry in cells)
-
-    return merge(*map(rows, answers), key=itemgetter(0))
 
 
 def changes_document(report: MatrixReport) -> ChangesDocument:
@@ -1271,10 +1220,13 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile]:
         after = paths[number + 1] if number + 1 < len(paths) else None
         rows = (more_cells if number else cells_document)(report, chunk, after)
         yield SiteFile(path=path, content=json(rows))
-    for axis, version, entries in coordinate_entries(report):
-        document: Document = release_document(report, axis, version, entries)
-        path = api_path(name, "releases", axis.name, str(version))
-        yield SiteFile(path=path, content=json(document))
+    for axis in report.snapshot.matrix.axes:
+        versions = (version for of, version in report.by_coordinate if of == axis.name)
+        for version in sorted(versions):
+            entries = report.by_coordinate[axis.name, version]
+            path = api_path(name, "releases", axis.name, str(version))
+            document: Document = release_document(report, axis, version, entries)
+            yield SiteFile(path=path, content=json(document))
     for capability in capability_documents(report):
         yield SiteFile(path=api_path(name, "capabilities", capability.id), content=json(capability))
     for past in as_of_documents(report):
@@ -1304,5 +1256,5 @@ def _shell_lines(edition: Edition, report: MatrixReport, proof: Answer) -> Shell
 
 
 def _proof_words(report: MatrixReport, proof: Answer) -> ProofWords:
-    word = style_of(proof, report.places[place_of(proof.cell)]).word
+    word = report.style(proof).word
     return word, failing_words(proof, report.title)

@@ -21,10 +21,9 @@ from compat.results.record import Capability
 from compat.results.runs import in_order
 from compat.run.outcome import Outcome
 from compat.site.api.documents import cell_summary
-from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
+from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import fit
 from compat.site.paths import cell_page, download_path, segment
-from compat.site.status import style_of
 
 Row = tuple[Any, ...]
 # The metrics of a run: of each its name, its unit, and which of two values is better.
@@ -214,7 +213,7 @@ def spreadsheet(edition: Edition, report: MatrixReport) -> bytes:
             summary.id,
             *(entry.cell.on(axis).number for axis in axes),
             summary.recipe,
-            style_of(entry, report.places[place_of(entry.cell)]).word,
+            report.style(entry).word,
             summary.state,
             summary.outcome or "",
             summary.latest or "",

@@ -13,7 +13,7 @@ from compat.github.markdown import plain
 from compat.policy.calendar import Schedule, ScheduledMove
 from compat.policy.proposal import Proposal
 from compat.results.answer import Answer
-from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
+from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import fit, moment, written
 from compat.site.history import Event
 from compat.site.paths import calendar_path, cell_page, feed_entry_id, feed_path, page, segment
@@ -122,7 +122,7 @@ def _change(report: MatrixReport, event: Event) -> FeedEntry:
 
 
 def _word(report: MatrixReport, event: Event, verdict: Answer) -> str:
-    return style_then(event.entry, verdict, report.places[place_of(event.entry.cell)]).word
+    return style_then(event.entry, verdict, report.siblings(event.entry)).word
 
 
 def _releases(report: MatrixReport) -> Iterator[FeedEntry]:
@@ -171,17 +171,17 @@ def _proposal(report: MatrixReport, proposal: Proposal) -> FeedEntry:
 
 
 def _silence(report: MatrixReport) -> Iterator[FeedEntry]:
-    tested = [entry.latest for entry in report.snapshot.known if entry.latest is not None]
-    if not tested:
+    if not report.run_days:
         return
-    since = max(tested) + datetime.timedelta(days=report.snapshot.present.fresh_days + 1)
+    newest = report.run_days[-1]
+    since = newest + datetime.timedelta(days=report.snapshot.present.fresh_days + 1)
     if since <= report.snapshot.day:
         yield FeedEntry(
             category="health",
             name=f"stale-{since}",
             moment=moment(since),
             title="every result is out of date: no test runs any more",
-            text=f"The newest run that counts was on {day(max(tested))}.",
+            text=f"The newest run that counts was on {day(newest)}.",
             path=page(report.name, "reliability"),
         )
 
@@ -192,21 +192,6 @@ def _short(*parts: str) -> str:
 
 # Days before an event.
 REMINDERS = (90, 30, 7)
-
-
-class DayEvent(Value, frozen=True, kw_only=True):
-    """An all-day event.
-
-    `stamped` is the day since which what it says was true. An event keeps its `uid` when its `day`
-    changes, so that calendars move it.
-    """
-
-    uid: str
-    stamped: datetime.date
-    day: datetime.date
-    summary: str
-    description: str
-    reminder: str
 
 
 def calendars(edition: Edition) -> Iterator[SiteFile]:
@@ -221,24 +206,36 @@ def ical(schedule: Schedule) -> str:
         "VERSION:2.0",
         "PRODID:-//compat//floor moves//EN",
         f"X-WR-CALNAME:{_escaped(f'{plain(schedule.title)}: minimum versions')}",
-        *(line for move in schedule.moves for line in _event(_move(schedule, move))),
+        *(line for move in schedule.moves for line in _event(schedule, move)),
         "END:VCALENDAR",
     ]
     return "".join(f"{_folded(line)}\r\n" for line in lines)
 
 
-def _event(event: DayEvent) -> Iterator[str]:
+def _event(schedule: Schedule, move: ScheduledMove) -> Iterator[str]:
+    change = f"{move.package} {move.to} may become the minimum"
+    released = "is planned for" if move.released > schedule.day else "was released on"
+    lines = (
+        f"With the {move.wording} the minimum may rise from {move.package} {move.before} to"
+        f" {move.to}.",
+        f"Rule: {move.rule}. {move.package} {move.to} {released} {move.released} ({move.source}).",
+        f"Evidence: {move.proof}.",
+        *((f"Hold: {move.held}",) if move.held else ()),
+    )
+    described = "\n".join(plain(plain_dates(line), limit=1000) for line in lines)
     yield "BEGIN:VEVENT"
-    yield f"SUMMARY:{_escaped(event.summary)}"
-    yield f"DTSTART;VALUE=DATE:{event.day:%Y%m%d}"
-    yield f"DTEND;VALUE=DATE:{event.day + datetime.timedelta(days=1):%Y%m%d}"
-    yield f"DTSTAMP:{event.stamped:%Y%m%d}T000000Z"
-    yield f"UID:{_escaped(event.uid)}"
-    yield f"DESCRIPTION:{_escaped(event.description)}"
+    yield f"SUMMARY:{_escaped(f'{plain(schedule.title)}: {change}')}"
+    yield f"DTSTART;VALUE=DATE:{move.on:%Y%m%d}"
+    yield f"DTEND;VALUE=DATE:{move.on + datetime.timedelta(days=1):%Y%m%d}"
+    # The day since which what the event says was true.
+    yield f"DTSTAMP:{move.released:%Y%m%d}T000000Z"
+    # It stays the same when the day changes, so that calendars move the event.
+    yield f"UID:{_escaped(f'{schedule.matrix}-{move.id}@compat')}"
+    yield f"DESCRIPTION:{_escaped(described)}"
     yield "TRANSP:TRANSPARENT"
     for days in REMINDERS:
         yield from ("BEGIN:VALARM", "ACTION:DISPLAY")
-        yield f"DESCRIPTION:{_escaped(f'in {days} days: {event.reminder}')}"
+        yield f"DESCRIPTION:{_escaped(f'in {days} days: {change}')}"
         yield from (f"TRIGGER:-P{days}D", "END:VALARM")
     yield "END:VEVENT"
 
@@ -257,23 +254,3 @@ def _folded(line: str) -> str:
             folded, octets = f"{folded}\r\n ", 1
         folded, octets = folded + character, octets + size
     return folded
-
-
-def _move(schedule: Schedule, move: ScheduledMove) -> DayEvent:
-    change = f"{move.package} {move.to} may become the minimum"
-    released = "is planned for" if move.released > schedule.day else "was released on"
-    lines = (
-        f"With the {move.wording} the minimum may rise from {move.package} {move.before} to"
-        f" {move.to}.",
-        f"Rule: {move.rule}. {move.package} {move.to} {released} {move.released} ({move.source}).",
-        f"Evidence: {move.proof}.",
-        *((f"Hold: {move.held}",) if move.held else ()),
-    )
-    return DayEvent(
-        uid=f"{schedule.matrix}-{move.id}@compat",
-        stamped=move.released,
-        day=move.on,
-        summary=f"{plain(schedule.title)}: {change}",
-        description="\n".join(plain(plain_dates(line), limit=1000) for line in lines),
-        reminder=change,
-    )

@@ -5,7 +5,6 @@ card, and the box of what to install for each Python.
 import datetime
 import io
 import unicodedata
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import get_args
 from xml.etree import ElementTree
@@ -15,12 +14,12 @@ from packaging.version import Version
 from compat.advise.answer import Recommended
 from compat.advise.request import Request, label
 from compat.results.answer import Answer, Kind, representative_of_release
-from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
+from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import json, line, picture, texts, written
 from compat.site.pages.advice import embed_box, tiles
 from compat.site.pages.results import Doc
 from compat.site.paths import badge_path, card_path, embed_image
-from compat.site.status import State, style_of
+from compat.site.status import State
 from compat.site.wording import day
 from compat.value import Value
 
@@ -62,9 +61,8 @@ def badges(edition: Edition) -> Iterator[SiteFile]:
 
 def matrix_badges(report: MatrixReport) -> Iterator[tuple[tuple[str, ...], Badge]]:
     subject = report.snapshot.matrix.subject
-    releases: defaultdict[Version, list[Answer]] = defaultdict(list)
-    for entry in report.snapshot.entries:
-        releases[entry.cell.on(subject).version].append(entry)
+    every = report.by_coordinate.items()
+    releases = {version: entries for (axis, version), entries in every if axis == subject}
     newest = max(releases, default=None)
     if newest is None:
         yield ("status",), _none(report)
@@ -132,7 +130,7 @@ def _release(report: MatrixReport, version: Version, entries: Sequence[Answer]) 
     if not best.is_tested:
         expected = [entry for entry in entries if entry.expected is not None]
         best = representative_of_release(expected) if expected else best
-        look = style_of(best, report.places[place_of(best.cell)])
+        look = report.style(best)
         is_told = expected or look.state == "infeasible"
         return Badge(label=name, message=look.brief if is_told else NO_DATA, colour=GREY)
     message, colour = _state(report, best)
@@ -140,7 +138,7 @@ def _release(report: MatrixReport, version: Version, entries: Sequence[Answer]) 
 
 
 def _state(report: MatrixReport, entry: Answer) -> tuple[str, str]:
-    look = style_of(entry, report.places[place_of(entry.cell)])
+    look = report.style(entry)
     score = entry.score
     part = f", {score.passing}/{score.asked}" if look.state == "partial" else ""
     stale = ", stale" if entry.stale else ""

@@ -21,7 +21,7 @@ from compat.results.answer import Answer, representative
 from compat.results.installs import INSTALLABLE, newest_on
 from compat.results.lifted import lifted
 from compat.run.outcome import Failed
-from compat.site.edition import Edition, MatrixReport, place_of
+from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.lock_files import whereabouts
 from compat.site.install_words import installable_words, platform_title
 from compat.site.pages.results import (
@@ -32,8 +32,8 @@ from compat.site.pages.results import (
     matrix_health,
     newest,
 )
-from compat.site.paths import page
-from compat.site.status import STYLES, style_of
+from compat.site.paths import cell_page, page
+from compat.site.status import STYLES
 from compat.site.wording import cause_sentence, day, ranges
 
 GOAL_WORDS: dict[Goal, str] = {
@@ -77,16 +77,6 @@ def answer_page(report: MatrixReport, coordinates: Mapping[str, Version]) -> Doc
     return Doc(advice=advice(report, coordinates), versions=version_links(report, coordinates))
 
 
-def tested_page(report: MatrixReport, combination: Answer) -> Doc:
-    matrix = report.snapshot.matrix
-    others = [axis.name for axis in matrix.axes if axis.name != matrix.subject]
-    coordinates = {name: combination.cell.on(name).version for name in others}
-    return Doc(
-        advice=_proven(report, report.advisor.card(combination)),
-        versions=version_links(report, coordinates),
-    )
-
-
 def advice(report: MatrixReport, coordinates: Mapping[str, Version]) -> Doc:
     """Return an answer: the best card, or where nothing fits what is in the way and the nearest,
     with what it changes. `says` is the answer in one short sentence, which a script reads out.
@@ -96,7 +86,7 @@ def advice(report: MatrixReport, coordinates: Mapping[str, Version]) -> Doc:
     answer = report.answer(Request(wants=wants))
     if isinstance(answer, Recommended):
         others = [(other.card.proof, other.trade_off) for other in answer.alternatives]
-        return _proven(report, answer.best, others)
+        return proven(report, answer.best, others)
     nothing = "No tested combination matches"
     changes = answer.changes if answer.nearest is not None else ()
     return Doc(
@@ -117,18 +107,14 @@ def _why(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
     return f"{asked}: {why}." if asked else f"{why[0].upper()}{why[1:]}."
 
 
-def _proven(
+def proven(
     report: MatrixReport, best: Card, alternatives: Sequence[tuple[Answer, str]] = ()
 ) -> Doc:
-    entry = report.snapshot.by_id[best.proof.id]
-    word = style_of(entry, report.places[place_of(entry.cell)]).word
     return Doc(
-        says=f"{words(report, best.proof)}: {word}.",
+        says=f"{words(report, best.proof)}: {report.style(best.proof).word}.",
         best=best,
         proven=True,
         alternatives=alternatives,
-        in_the_way=(),
-        changes=(),
     )
 
 
@@ -315,10 +301,8 @@ def version_page(report: MatrixReport, axis: Axis, version: Version) -> Doc:
     ]
     kinds = [e.obstacle.kind for e in entries if e.obstacle is not None and not e.is_tested]
     return Doc(
-        label=f"{label(axis)} {version}",
         question=question(report, coordinates),
         advice=answer,
-        without="" if answer.proven else without(report, coordinates),
         support=[*_support(report, axis, version)],
         beside=by_others(report, coordinates),
         releases=[*_releases(report, entries)],
@@ -369,7 +353,7 @@ def _releases(report: MatrixReport, entries: Sequence[Answer]) -> Iterator[Doc]:
     by_style: dict[str, list[tuple[Version, Answer]]] = {}
     for version in every:
         best = representative(by_release[version])
-        style = style_of(best, report.places[place_of(best.cell)])
+        style = report.style(best)
         by_style.setdefault(style.css, []).append((version, best))
     for style in STYLES.values():
         shown = by_style.get(style.css, [])
@@ -382,20 +366,19 @@ def _releases(report: MatrixReport, entries: Sequence[Answer]) -> Iterator[Doc]:
 
 
 def embed_box(report: MatrixReport) -> Doc:
-    latest = [entry.latest for entry in report.snapshot.known if entry.latest is not None]
     python, rows = report.snapshot.matrix.interpreters.name, []
     for series in reversed(report.advisor.ranks.positions[python]):
         proof = report.best("best", {python: series})
         if proof is not None:
-            entry = report.snapshot.by_id[proof.id]
-            style = style_of(entry, report.places[entry.cell.id.partition("+")[0]])
+            style = report.style(proof)
             others = [f"{name} {v}" for name, v, _ in tiles(report, proof) if name != "Python"]
             words = f"{', '.join(others)}: {style.word}"
-            path = page(report.name, "advise", proof.id)
-            rows.append(Doc(python=series, words=words, style=style, path=path))
+            rows.append(Doc(python=series, words=words, style=style, path=cell_page(proof.cell)))
     return Doc(
         title=f"{report.snapshot.matrix.title}: what works with what",
         rows=rows[:_MOST_PYTHONS],
-        tested=f"Last tested on {day(max(latest))}" if latest else "Nothing was tested yet",
+        tested=f"Last tested on {day(report.run_days[-1])}"
+        if report.run_days
+        else "Nothing was tested yet",
         home=page(report.name),
     )

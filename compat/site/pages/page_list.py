@@ -13,7 +13,7 @@ from compat.advise.request import label
 from compat.github.markdown import code, link, plain
 from compat.results.answer import representative
 from compat.site.api.documents import as_of_documents
-from compat.site.edition import Edition, MatrixReport, place_of
+from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.pictures import matrix_badges
 from compat.site.install_words import platform_title
 from compat.site.pages.advice import (
@@ -23,7 +23,6 @@ from compat.site.pages.advice import (
     embed_box,
     home,
     platform_page,
-    tested_page,
     version_axes,
     version_links,
     version_page,
@@ -39,7 +38,6 @@ from compat.site.pages.results import (
     causes,
     cell_view,
     changes,
-    comparison,
     grid,
     grid_parts,
     lanes_view,
@@ -47,7 +45,6 @@ from compat.site.pages.results import (
     matrix_health,
     part_label,
     plain_page,
-    recipe_words,
     release_view,
     reliability,
     subject_versions,
@@ -61,7 +58,7 @@ from compat.site.paths import (
     calendar_path,
     card_path,
     cell_page,
-    compare_page,
+    compared,
     download_path,
     embed_image,
     embed_path,
@@ -71,7 +68,6 @@ from compat.site.paths import (
     lock_file,
     page,
 )
-from compat.site.status import style_of
 from compat.site.wording import cut_text, day, place_words
 from compat.value import Value
 
@@ -175,8 +171,8 @@ ASKED = "What is wrong, and how do you know?"
 
 
 class Page(Value, frozen=True, kw_only=True):
-    """A page: its path, its template, its title, a sentence for search engines, and its document,
-    made when needed.
+    """A page: its path, its template, its title, its document, made when needed, and a sentence for
+    search engines, empty where the title says it.
 
     `matrix` is the report that it is of, None for a page of the whole site; `section` its entry in
     the menu. `canonical` is another path that has the same content, or to which this page sends its
@@ -187,8 +183,8 @@ class Page(Value, frozen=True, kw_only=True):
     path: str
     template: str
     title: str
-    about: str
     document: Callable[[], Any]
+    about: str = ""
     matrix: str | None = None
     section: str = ""
     canonical: str = ""
@@ -233,16 +229,16 @@ def pages(edition: Edition) -> Iterator[Page]:
         yield from _cells(edition, report)
 
 
-def _of(report: MatrixReport | None, path: str, template: str, title: str, about: str,
+def _of(report: MatrixReport | None, path: str, template: str, title: str,
         document: Callable[[], Any], section: str = "", **more: Any) -> Page:  # fmt: skip
     return Page(
-        path=path, template=f"{template}.html", title=title, about=about, document=document,
+        path=path, template=f"{template}.html", title=title, document=document,
         matrix=None if report is None else report.name, section=section, **more,
     )  # fmt: skip
 
 
 def alias(path: str, target: str) -> Page:
-    return _of(None, path, "moved", "", "", lambda: target, canonical=target)
+    return _of(None, path, "moved", "", lambda: target, canonical=target)
 
 
 def _nothing() -> None:
@@ -254,19 +250,18 @@ def _whole_site(edition: Edition) -> Iterator[Page]:
     of = partial(_of, None)
     title = titled(f"Tested versions of {titles}", "Tested versions of libraries")
     about = "Which versions of a library work together: installed from lock files and tested."
-    yield of("index.html", "front", title, about, partial(front, edition))
+    yield of("index.html", "front", title, partial(front, edition), about=about)
     about = "Libraries, releases, capabilities, causes, packages and documentation."
-    yield of(SEARCH, "search", "Search", about, _nothing)
+    yield of(SEARCH, "search", "Search", _nothing, about=about)
     about = "Badges, feeds, calendars, downloads, the API and a box for other pages."
-    yield of(BUILD, "build", "Build on it", about, partial(build_page, edition))
-    about = "There is no page at this address."
+    yield of(BUILD, "build", "Build on it", partial(build_page, edition), about=about)
     missing = "There is no such page"
-    yield of(NOT_FOUND, "missing", missing, about, _nothing, canonical="index.html")
+    yield of(NOT_FOUND, "missing", missing, _nothing, canonical="index.html")
     for report in edition.reports:
         title, home = f"{report.snapshot.matrix.title}: what works with what", page(report.name)
         about = f"What works with {report.snapshot.matrix.title}, for each Python."
         box = partial(embed_box, report)
-        yield of(embed_path(report.name), "embed", title, about, box, canonical=home)
+        yield of(embed_path(report.name), "embed", title, box, about=about, canonical=home)
     # The sections of the first report answer without its name too, so that a short address can be
     # told.
     names, first = {report.name for report in edition.reports}, edition.reports[0]
@@ -282,8 +277,8 @@ def _sections(report: MatrixReport) -> Iterator[Page]:
 
     def of(section: str, path: str, tab: str, **more: Any) -> Page:
         view, words, about = SECTION_PAGES[section]
-        texts, document = (words.format(title), about.format(subject)), partial(view, report)
-        return _of(report, path, section, *texts, document, tab, **more)
+        document, about = partial(view, report), about.format(subject)
+        return _of(report, path, section, words.format(title), document, tab, about=about, **more)
 
     yield of("home", page(report.name), "advise")
     # The same at its old address, where questions that were shared begin.
@@ -318,9 +313,8 @@ def _causes(report: MatrixReport) -> Iterator[Page]:
     folded = causes(report)
     for cause in (*folded.red, *folded.undecided):
         path, title = page(report.name, "causes", cause.anchor), titled(cause.sentence)
-        about = titled(f"{cause.sentence} The cells that this affects.")
         facts = (("cause", cause.outcome),)
-        yield _of(report, path, "cause", title, about, partial(_same, cause), "more", facts=facts)
+        yield _of(report, path, "cause", title, partial(_same, cause), "more", facts=facts)
 
 
 def _same(document: Any) -> Any:
@@ -335,10 +329,9 @@ def _grids(report: MatrixReport) -> Iterator[Page]:
         parts = grid_parts(report, python)
         rows = f", {part_label(parts[number])}" if parts[1:] else ""
         words = f"{title} on {where}{rows}"
-        about = f"Each release of {title} against the packages that it needs, tested on {where}."
         data = (api_path(report.name, "cells"),)
         return _of(
-            report, path, "grid", titled(f"What works with {words}?", words), about,
+            report, path, "grid", titled(f"What works with {words}?", words),
             partial(grid, report, python, number), "grid",
             canonical=canonical, facts=(("grid", where),), data=data,
         )  # fmt: skip
@@ -354,50 +347,38 @@ def _answers(report: MatrixReport) -> Iterator[Page]:
     of = partial(_of, report, section="advise")
     for name in matrix.platforms:
         where, path = platform_title(name), page(report.name, "advise", name)
-        about = f"Whether {title} installs on {where}, and what to do instead."
         words = titled(f"{title} on {where}", where)
-        yield of(path, "platform", words, about, partial(platform_page, report, name))
+        yield of(path, "platform", words, partial(platform_page, report, name))
     for axis, version in version_axes(report):
         words, path = f"{label(axis)} {version}", answer_path(report, {axis.name: version})
-        about = f"Which releases of {title} work with {words}, which do not, and why."
         head = titled(f"{title} with {words}", words)
-        yield of(path, "version", head, about, partial(version_page, report, axis, version))
+        yield of(path, "version", head, partial(version_page, report, axis, version))
     for pair in answer_pairs(report):
         words = " and ".join(words for words, _ in version_links(report, pair))
         head = titled(f"What to install for {title} with {words}", f"{title} with {words}")
-        about = f"What works with {words}, with the commands."
-        document = partial(answer_page, report, pair)
-        yield of(answer_path(report, pair), "answer", head, about, document)
-    for combination in report.advisor.proofs:
-        words = place_words(combination.cell, matrix)
-        recipe = recipe_words(report.snapshot.by_id[combination.id])
-        about = f"The commands that install {words}, {recipe}."
-        path, head = page(report.name, "advise", combination.id), titled(f"Install {words}", words)
-        document, own = partial(tested_page, report, combination), cell_page(combination.cell)
-        yield of(path, "answer", head, about, document, canonical=own)
+        yield of(answer_path(report, pair), "answer", head, partial(answer_page, report, pair))
+    for proof in report.advisor.proofs:
+        yield alias(page(report.name, "advise", proof.id), cell_page(proof.cell))
 
 
 def _capabilities(report: MatrixReport) -> Iterator[Page]:
     title, path = report.snapshot.matrix.title, page(report.name, "cap")
-    about = f"Each capability of {title}, since when it works, and where it fails."
     head, document = f"What {title} can do, release by release", partial(capability_list, report)
-    yield _of(report, path, "capabilities", head, about, document, "cap")
+    yield _of(report, path, "capabilities", head, document, "cap")
     for name in capability_ids(report):
         words, document = report.title(name), partial(capability_view, report, name)
         head = titled(f"{words}: since when, in {title}", f"{words}: since when")
-        about = f"In which releases of {title} this works: {words}."
         more: dict[str, Any] = {"facts": (("capability", name),)}
         more["data"] = (api_path(report.name, "capabilities", name),)
         path = page(report.name, "cap", name)
-        yield _of(report, path, "capability", head, about, document, "cap", **more)
+        yield _of(report, path, "capability", head, document, "cap", **more)
 
 
 def _policy(report: MatrixReport) -> Iterator[Page]:
     for proposal in report.proposals:
         path, title = page(report.name, "proposals", proposal.id), title_of(proposal)
         document = partial(proposal_view, report, proposal)
-        about = f"{title}: grounds, objections and evidence."
-        yield _of(report, path, "proposal", title, about, document, "roadmap")
+        yield _of(report, path, "proposal", title, document, "roadmap")
 
 
 def _releases(edition: Edition, report: MatrixReport) -> Iterator[Page]:
@@ -405,25 +386,20 @@ def _releases(edition: Edition, report: MatrixReport) -> Iterator[Page]:
     of, package = partial(_of, report), axis.package
     for version in versions:
         words, path = f"{package} {version}", page(report.name, "release", str(version))
-        about = f"What {words} works with, what it requires, and what is ruled out."
         document = partial(release_view, report, version)
         data = (api_path(report.name, "releases", axis.name, str(version)),)
         facts = (("release", words),)
-        yield of(path, "release", words, about, document, "grid", facts=facts, data=data)
+        yield of(path, "release", words, document, "grid", facts=facts, data=data)
     head = titled(f"Compare two releases of {package}", "Compare two releases")
-    about = f"Any two releases of {package}, or two tested combinations, side by side."
     path = page(report.name, "compare")
-    yield of(path, "compare_any", head, about, partial(_same, versions[::-1]), "grid")
+    yield of(path, "compare_any", head, partial(_same, versions[::-1]), "grid")
     for old, new in pairwise(versions):
-        head = titled(f"{package} {old} and {new}", f"{old} and {new}")
-        about = f"What changes from {package} {old} to {new}: capabilities and packages."
-        path, document = compare_page(report.name, old, new), partial(comparison, edition, report)
-        yield of(path, "compare", head, about, partial(document, old, new), "grid")
+        path = page(report.name, "compare", f"{old}...{new}")
+        yield alias(path, compared(report.name, str(old), str(new)))
     for past in as_of_documents(report):
         head = f"{report.snapshot.matrix.title} as of {day(past.day)}"
-        about = f"The verdicts of {report.snapshot.matrix.title} at the end of a day."
         path = page(report.name, "as-of", str(past.day))
-        yield of(path, "as_of", head, about, partial(as_of, report, past), "more")
+        yield of(path, "as_of", head, partial(as_of, report, past), "more")
     for name, ends in (("latest", versions[-1:]), ("oldest", versions[:1])):
         for end in ends:
             yield alias(page(report.name, "release", name), page(report.name, "release", str(end)))
@@ -433,9 +409,8 @@ def _cells(edition: Edition, report: MatrixReport) -> Iterator[Page]:
     neighbours = Neighbours(report)
     for entry in report.snapshot.known:
         place = place_words(entry.cell, report.snapshot.matrix)
-        style = style_of(entry, report.places[place_of(entry.cell)])
+        style = report.style(entry)
         head = titled(f"{place}: {style.word}", f"{place}: {style.brief}", place)
-        about = f"Does {place} work? What was installed, what passed, and how to reproduce it."
         document = partial(cell_view, edition, report, entry, neighbours)
         facts = (
             ("cell", entry.id),
@@ -445,4 +420,4 @@ def _cells(edition: Edition, report: MatrixReport) -> Iterator[Page]:
         )
         data = (api_path(report.name, "cells", entry.id),)
         path = cell_page(entry.cell)
-        yield _of(report, path, "cell", head, about, document, "grid", facts=facts, data=data)
+        yield _of(report, path, "cell", head, document, "grid", facts=facts, data=data)

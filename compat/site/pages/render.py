@@ -23,9 +23,9 @@ from compat.policy.propose import affected_words
 from compat.results.answer import STATE_WORDS, Answer
 from compat.results.record import Capability
 from compat.site import paths, status, wording
-from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
+from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.install_words import INSTALL_STYLES, floor_words, install_reason, lane_blame
-from compat.site.pages.advice import lock_commands, tiles, words
+from compat.site.pages.advice import lock_commands, proven, tiles, words
 from compat.site.pages.page_list import (
     TABS,
     Page,
@@ -133,7 +133,6 @@ class Printer:
                 path=page_path,
                 template="about.html",
                 title=first.removeprefix("# "),
-                about=f"{first.removeprefix('# ')}: documentation of compat.",
                 document=partial(_about_view, text, contents, page_path),
             )
 
@@ -291,22 +290,23 @@ def _why(capability: Capability) -> str:
 def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
 
     def shown(show: Callable[[MatrixReport, Answer], Any]) -> Callable[[Any], Any]:
-        def of(one: Any) -> Any:
-            report = edition.report(one.cell.matrix)
-            return show(report, report.snapshot.by_id[one.cell.id])
-
-        return of
+        return lambda entry: show(edition.report(entry.cell.matrix), entry)
 
     return {
-        "style": shown(lambda report, entry: look(entry, report.places[place_of(entry.cell)])),
+        "style": shown(lambda report, entry: look(entry, report.siblings(entry))),
         "place": shown(
             lambda report, entry: wording.place_words(entry.cell, report.snapshot.matrix)
         ),
         "recipe": shown(lambda _, entry: recipe_words(entry)),
         "cell_path": shown(lambda _, entry: entry_page(entry)),
         "failing": shown(failing),
-        "tiles": lambda proof: tiles(edition.report(proof.cell.matrix), proof),
-        "words": lambda proof: words(edition.report(proof.cell.matrix), proof),
+        "advice": shown(
+            lambda report, entry: (
+                proven(report, report.advisor.card(entry)) if entry.is_proof else None
+            )
+        ),
+        "tiles": shown(tiles),
+        "words": shown(words),
         "markdown": partial(badge_markdown, edition),
         "commands": lambda lock, report: lock_commands(edition, report, lock),
     }

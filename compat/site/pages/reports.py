@@ -49,17 +49,16 @@ def charts(report: MatrixReport) -> Doc:
     host = hosts.most_common(1)[0][0] if hosts else ""
     measured = [(column, record) for column, record in newest if record.host == host]
     drawn, silent = [], []
-    titles = {metric.name: metric.title for metric in report.snapshot.matrix.suite.metrics}
     names = Counter(metric.name for _, record in measured for metric in record.metrics)
     for name in sorted(name for name, number in names.items() if number > 1):
         values = [(c, r, m) for c, r in measured for m in r.metrics if m.name == name]
-        title = titles.get(name) or name.replace("_", " ").capitalize()
+        title = report.metric(name)
         change = change_point([metric.value for _, _, metric in values])
         if change is None:
             silent.append(title)
         else:
             drawn.append(_metric(name, title, values, change))
-    return Doc(charts=drawn, host=host, silent=silent, left_out=len(report.columns[:-_MOST_DOTS]))
+    return Doc(charts=drawn, host=host, silent=silent)
 
 
 def _metric(
@@ -212,10 +211,13 @@ def roadmap(report: MatrixReport) -> Doc:
     snapshot, document = report.snapshot, schedule_document(report)
     names = {axis.name: label(axis) for axis in snapshot.matrix.axes}
     arithmetic = {floor.axis: floor.arithmetic for floor in floors(snapshot, snapshot.day)}
+    minimums = {bar.axis: bar.version for bar in document.bars if bar.is_floor}
     bars = [
         bar
         for bar in document.bars
-        if bar.is_floor or bar.until is None or bar.until > document.day
+        if bar.until is None
+        or bar.until > document.day
+        or (bar.axis in minimums and bar.version >= minimums[bar.axis])
     ]
     rows = [
         (

@@ -36,13 +36,11 @@ from compat.results.table import SIGNS, ReleaseColumn
 from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.site.api.documents import (
     AsOfDocument,
-    CellDocument,
-    cell_document,
     last_cell_document,
     python_document,
     release_document,
 )
-from compat.site.edition import Board, Edition, MatrixReport, Versions, place_of
+from compat.site.edition import Board, Edition, MatrixReport, Versions
 from compat.site.history import Event
 from compat.site.install_words import (
     INSTALL_STYLES,
@@ -80,7 +78,6 @@ from compat.site.wording import (
     place_words,
     python_of,
     ranges,
-    result_words,
 )
 
 
@@ -107,7 +104,6 @@ def place_view(entries: Sequence[Answer], matrix: Matrix, pythons: Sequence[str]
         symbol=style.symbol,
         sentence=f"{where}: {style.word}{recipe}{tested}{old}",
         path=entry_page(spoken),
-        kind=style.state,
     )
 
 
@@ -287,7 +283,7 @@ def _news(report: MatrixReport, event: Event) -> Doc:
         why = f"Works now: {listed(change.gained)}."
     elif verdict.kind != "works" and verdict.outcome is not None:
         why = cause_sentence(verdict.outcome)
-    siblings = report.places[place_of(entry.cell)]
+    siblings = report.siblings(entry)
     style = style_then(entry, verdict, siblings)
     was_other = event.before.kind not in ("unknown", verdict.kind)
     return Doc(
@@ -306,15 +302,14 @@ def matrix_health(report: MatrixReport) -> Doc:
     """Return how a matrix does on its day, counted in cells; `newest` and `oldest` are days of runs
     that count. It is quiet when something ran, but nothing within the days that a run stays fresh.
     """
-    known, present = report.snapshot.known, report.snapshot.present
-    latest = [entry.latest for entry in known if entry.latest is not None]
-    newest = max(latest, default=None)
+    known, present, days = report.snapshot.known, report.snapshot.present, report.run_days
+    newest = days[-1] if days else None
     return Doc(
         cells=cell_count(report.snapshot),
         flaky=sum(entry.kind == "flaky" for entry in known),
         stale=sum(entry.stale and entry.is_tested for entry in known),
         newest=newest,
-        oldest=min(latest, default=None),
+        oldest=days[0] if days else None,
         is_quiet=newest is not None and (present.day - newest).days > present.fresh_days,
         fresh_days=present.fresh_days,
     )
@@ -322,7 +317,7 @@ def matrix_health(report: MatrixReport) -> Doc:
 
 def reliability(report: MatrixReport) -> Doc:
     known = report.snapshot.known
-    states = Counter(style_of(e, report.places[place_of(e.cell)]) for e in known)
+    states = Counter(report.style(e) for e in known)
     outcomes = Counter(outcome for entry in known for run in entry.runs for outcome in run.outcomes)
     ignored = outcomes - Counter(
         outcome for entry in known for run in entry.counted for outcome in run.outcomes
@@ -575,17 +570,17 @@ def _mark(report: MatrixReport, column: ReleaseColumn, name: str) -> Doc:
     return Doc(
         version=column.version,
         status=status,
-        word=SHORT[status],
         sign=SIGNS[None if capability is None else capability.status],
         path=cell_page(cell),
-        sentence=f"{place_words(cell, report.snapshot.matrix)}: {SHORT[status]}",
         differs=bool(others - {status}),
     )
 
 
 def _failures(report: MatrixReport, name: str) -> list[Doc]:
     by_cause: dict[tuple[str, str], list[tuple[Answer, Capability]]] = {}
-    for entry, capability in report.failures.get(name, ()):
+    for entry, capability in report.results.get(name, ()):
+        if capability.status != "no":
+            continue
         why = capability.cause, capability.subject.partition(" (")[0]
         by_cause.setdefault(why, []).append((entry, capability))
     failures = []
@@ -634,7 +629,6 @@ def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
     """
     matrix, parts = report.snapshot.matrix, grid_parts(report, python)
     places, every_shown = _places(report, python), _shown_places(report, python)
-    counts = _grid_counts(report, python)
     shown = [every_shown[subject] for subject in parts[number]]
     every = sorted({others for of_release in places.values() for others in of_release})
     columns = _columns(report, shown)
@@ -659,9 +653,8 @@ def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
             for place, subjects in enumerate(parts)
             if parts[1:]
         ],
-        tested=counts.tested,
-        declared=counts.declared,
-        stale=counts.stale,
+        tested=_counts(places)[0],
+        stale=any(representative(entries).stale for entries in _every(every_shown)),
         hidden=len(places) - len(every_shown),
         narrowed=ranges(map(label_of, left), [label_of(others) for others in every]),
     )
@@ -691,17 +684,6 @@ def is_declared(report: MatrixReport, entries: Sequence[Answer]) -> bool:
         and not any(facts.moved(entry.cell, axis.name) for axis in axes)
         for entry in entries
     )
-
-
-def _grid_counts(report: MatrixReport, python: Version | None) -> Doc:
-
-    def counted() -> Doc:
-        tested, declared = _counts(_places(report, python))
-        shown = _every(_shown_places(report, python))
-        stale = sum(representative(entries).stale for entries in shown)
-        return Doc(tested=tested, declared=declared, stale=stale)
-
-    return report.snapshot.once(("grid-counts", python), counted)
 
 
 def grid_parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version, ...], ...]:
@@ -922,51 +904,6 @@ def release_view(report: MatrixReport, version: Version) -> Doc:
     )
 
 
-def comparison(edition: Edition, report: MatrixReport, old: Version, new: Version) -> Doc:
-    """Return what changes from one release to another, by their documents and those of the cells
-    that stand for them. The page that compares any two works it out from the same documents.
-    """
-    axis = report.snapshot.matrix.subject_axis
-    sides = [
-        release_document(report, axis, version, report.entries_at({axis.name: version}))
-        for version in (old, new)
-    ]
-    by_id = report.snapshot.by_id
-    entries = [by_id[side.representative] if side.representative else None for side in sides]
-    cells = [cell_document(edition, report, entry) for entry in entries if entry is not None]
-    moves = defaultdict[tuple[str, str], list[str]](list)
-    measured, installed = list[tuple[str, str, str]](), list[tuple[str, str, str]]()
-    if len(cells) == len(sides):
-        before, after = (_statuses(cell) for cell in cells)
-        for name in sorted(before.keys() & after.keys()):
-            if before[name] != after[name]:
-                moves[before[name], after[name]].append(name)
-        metrics = [
-            {each.name: f"{each.value:,.4g} {each.unit}" for each in c.metrics} for c in cells
-        ]
-        measured = [
-            (name, a, metrics[1][name]) for name, a in metrics[0].items() if name in metrics[1]
-        ]
-        installed = differences(*(cell.packages for cell in cells))
-    return Doc(
-        old=old,
-        new=new,
-        sides=sides,
-        cells=entries,
-        moves=[(*statuses, names) for statuses, names in sorted(moves.items(), reverse=True)],
-        only=[
-            (side.version, [line for line in side.requires_dist if line not in other.requires_dist])
-            for side, other in (sides, sides[::-1])
-        ],
-        measured=measured,
-        packages=installed,
-    )
-
-
-def _statuses(cell: CellDocument) -> dict[str, str]:
-    return dict.fromkeys(cell.works, "yes") | {each.id: each.status for each in cell.capabilities}
-
-
 def as_of(report: MatrixReport, past: AsOfDocument) -> Doc:
     """Return what the verdicts of a day were, and which are others now."""
     since = [
@@ -988,7 +925,7 @@ Place = tuple[int, ...]
 def cell_view(
     edition: Edition, report: MatrixReport, entry: Answer, neighbours: "Neighbours"
 ) -> Doc:
-    cell, siblings = entry.cell, report.places[place_of(entry.cell)]
+    cell, siblings = entry.cell, report.siblings(entry)
     document, records = last_cell_document(edition, report, entry), report.records(entry.cell.id)
     installed, beside = packages(report, cell.id, reversed(records)), neighbours.beside(cell)
     counting = {run.run.started: run.outcomes for run in entry.counted}
@@ -1064,7 +1001,6 @@ def _failure(
         others = packages(report, green.cell.id, report.newest_records(green.cell.id))
     failed = [record for record in records if outcome in record.outcomes]
     return Doc(
-        result=result_words(outcome),
         known=report.snapshot.explained(entry),
         log=around_first_error(failed[-1].log, before=18, after=6) if failed else "",
         green=green,
