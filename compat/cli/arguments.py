@@ -234,6 +234,12 @@ def _taken(
     return loose
 
 
+def source_of(module: str) -> str:
+    folder, name = __file__.rpartition("compat")[0], module.replace(".", "/")
+    with open(f"{folder}{name}.py", encoding="utf-8") as file:
+        return file.read()
+
+
 class _Names(dict[str, Any]):
     """The names of a module, each evaluated from its source when needed: no module of ours is
     imported for its declarations.
@@ -244,9 +250,7 @@ class _Names(dict[str, Any]):
 
         super().__init__()
         self._module = module
-        folder, name = __file__.rpartition("compat")[0], module.replace(".", "/")
-        with open(f"{folder}{name}.py", encoding="utf-8") as file:
-            self.tree = ast.parse(file.read())
+        self.tree = ast.parse(source_of(module))
         self._found: dict[str, Any] = {}
         for node in self.tree.body:
             if isinstance(node, ast.ImportFrom):

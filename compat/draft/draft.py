@@ -538,7 +538,6 @@ name = "python"
 short = "py"
 {toml_line("releases", list(map(str, target.series)))}
 """
-    floors = [("python", target.series[0], target.because)]
     for axis in axes:
         specifier = str(axis.selector.specifier)
         select = f"specifier = {_quoted(specifier)}, " if specifier else ""
@@ -551,19 +550,20 @@ short = {_quoted(axis.short)}
 package = {_quoted(axis.package)}
 select = {{ {select}keep = {_quoted(axis.selector.keep)} }}
 """
-        if axis.floor is not None:
-            floors.append((axis.name, axis.floor, axis.floor_because))
-    for name, floor, because in floors:
+    floors = [(axis.name, axis.floor, axis.floor_because) for axis in axes if axis.floor]
+    for name, floor, because in (("python", target.series[0], target.because), *floors):
         text += f"""
 [[floors]]
 axis = {_quoted(name)}
 at = {_quoted(str(floor))}
 because = {_quoted(because)}
 """
-    for axis in axes:
-        if axis.is_bounded:
-            why = f"whether a newer {axis.package} works."
-            text += f"""
+    return text + "".join(_rule(axis) for axis in axes if axis.is_bounded)
+
+
+def _rule(axis: DraftAxis) -> str:
+    why = f"whether a newer {axis.package} works."
+    return f"""
 [[rules]]
 name = {_quoted(f"newer-{axis.name}"[:40])}
 effect = "relax"
@@ -571,7 +571,6 @@ because = {_quoted(f"Relaxed cells ask the code, not the metadata, {why}")}
 when = {{ {axis.name} = "newer" }}
 relaxations = [{{ package = {_quoted(axis.package)}, to = "any" }}]
 """
-    return text
 
 
 POLICY = """\
