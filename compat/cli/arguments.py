@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 
@@ -133,29 +134,24 @@ def option(help: str, *names: str, **about: Any) -> Any:
     return Option(help, *names, **about)
 
 
-class Given:
-    """The options that every command takes, as given; they stand anywhere."""
-
-    def __init__(self) -> None:
-        self.as_json = self.quiet = self.refresh = False
-        self.verbose = 0
-        self.color = "auto"
-        self.root: Any = None
-        self.index_url: str | None = None
-        self.extra_index_url: list[str] | None = None
-
-
-given = Given()
-# By the name of the attribute of Given.
+# The options that every command takes, by name; they stand anywhere.
 SHARED = {
     name: about.bound(name, hint)
     for name, hint, about in (
         ("as_json", bool, Option("Print one JSON object on stdout.", "--json")),
-        ("root", str, Option("Folder of matrices/ (default: searched upwards).", metavar="FOLDER")),
-        ("index_url", str, Option("Package index (default: pip's configuration).", metavar="URL")),
+        (
+            "root",
+            Path | None,
+            Option("Folder of matrices/ (default: searched upwards).", metavar="FOLDER"),
+        ),
+        (
+            "index_url",
+            str | None,
+            Option("Package index (default: pip's configuration).", metavar="URL"),
+        ),
         (
             "extra_index_url",
-            list[str],
+            list[str] | None,
             Option("Extra index with precedence over the main one; repeatable.", metavar="URL"),
         ),
         ("refresh", bool, Option("Bypass the cache of index pages.")),
@@ -167,11 +163,13 @@ SHARED = {
         ),
         (
             "color",
-            Literal["auto", "always", "never"],
+            Literal["auto", "always", "never"] | None,
             Option("auto, always or never.", metavar="WHEN"),
         ),
     )
 }
+# Their values, as given.
+given = SimpleNamespace(**{name: option.default for name, option in SHARED.items()})
 # Flags of the last release that say what is so without them.
 GONE = {
     "--due": "is the default of run",
@@ -182,17 +180,13 @@ _MORE = "compat --help shows the commands"
 
 
 def shared_taken(words: Sequence[str]) -> list[str]:
-    given.__init__()  # type: ignore[misc]
+    given.__dict__.update({name: option.default for name, option in SHARED.items()})
     end = words.index("--") if "--" in words else len(words)
 
     def keep(parameter: Parameter, value: Any) -> None:
         before = getattr(given, parameter.name)
         if parameter.is_list:
             value = [*(before or ()), value]
-        elif parameter.name == "root":
-            from pathlib import Path
-
-            value = Path(value)
         elif parameter.name == "verbose":
             value = before + 1
         setattr(given, parameter.name, value)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from compat.cli.arguments import given
-from compat.errors import Fault, one_line, visible
+from compat.errors import Fault, count, one_line, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 def tell_disproofs(disproofs: Sequence[Disproof], fell: Sequence[str]) -> None:
     from compat.results.clauses import FileClause
-    from compat.site.wording import count
 
     for disproof in disproofs:
         clause = disproof.clause
@@ -55,8 +54,6 @@ def prose(text: str) -> None:
 
 
 def about(seconds: float) -> str:
-    from compat.site.wording import count
-
     if seconds < 59.5:
         return f"about {count(max(1, round(seconds)), 'second')}"
     minutes = round(seconds / 60)
