@@ -25,7 +25,7 @@ from compat.cli.options import (
 )
 from compat.cli.output import envelope, note, say
 from compat.cli.progress import Progress
-from compat.cli.reports import RanCell, Report, ReportCase, ReportFiles, ReportSuite, run_report
+from compat.cli.reports import Report, ReportCase, ReportFiles, ReportSuite, run_report
 from compat.cli.run import print_lost, print_untried, workers_that_fit
 from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
 from compat.cli.verdicts import print_failures
@@ -109,13 +109,9 @@ def run_checkout(
             word = STATE_WORDS[verdict.kind]
             say(f"{name:<{width}}  {word}  {verdict.score.head}".rstrip())
         print_failures(result.outcomes)
-    ran = []
-    for verdict in verdicts.values():
-        last = next(reversed(cells.records.get(verdict.id, ())), None)
-        word = "no result" if last is None else STATE_WORDS[verdict.kind]
-        came_to = "" if last is None else str(last.outcome)
-        ran.append(RanCell(verdict=verdict, word=word, record=last, came_to=came_to))
-    reports.write(run_report(workspace, subject, ran))
+    records = {v.id: runs[-1] for v in verdicts.values() if (runs := cells.records.get(v.id))}
+    kinds = {verdict.id: STATE_WORDS[verdict.kind] for verdict in verdicts.values()}
+    reports.write(run_report(workspace, subject, verdicts.values(), records, kinds.__getitem__))
     print_lost(result)
     print_untried(result)
     if interruption.signal:
@@ -366,14 +362,7 @@ def diff_command(
     suites = []
     for known in differences:
         last = next(reversed(cells.records.get(known.cell, ())), None)
-        suites.append(
-            ReportSuite(
-                cell=known.cell,
-                cases=tuple(_cases(known, last, titles, named)),
-                started=None if last is None else last.started,
-                seconds=None if last is None else last.seconds,
-            )
-        )
+        suites.append(ReportSuite(known.cell, tuple(_cases(known, last, titles, named)), last))
     rows = []
     for kind, sentence, names in groups:
         more = f" and {len(names) - MOST_CELLS} more" if len(names) > MOST_CELLS else ""

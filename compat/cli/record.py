@@ -168,7 +168,7 @@ class Shards(Value, frozen=True):
     include: tuple[Row, ...]
 
 
-def _shards(path: Path) -> Shards:
+def shards_in(path: Path) -> Shards:
     try:
         text = files.read(path).decode()
         strict(text)  # no key twice
@@ -288,7 +288,7 @@ class _Intake:
         """Import records; `plan` is the file with the shards, `made_by` the URL of the run."""
         _refuse_no_folder(folder, "--from needs the folder of the records")
         try:
-            shards = None if plan is None else _shards(plan)
+            shards = None if plan is None else shards_in(plan)
             checkout = _checkout(self.workspace, made_by, shards, level)
             for name, record in handed(folder, checkout):
                 if isinstance(record, Fault):
@@ -476,14 +476,11 @@ class _LearntIntake(_Intake):
                 if self.may_ask(len(clause.pythons)):
                     clauses.append(self._refused_again(clause))
         book, probes = ClauseBook([*known.conflicts, *clauses]), list[PlainAnswer]()
-        for probe in kept_probes(folder).values():
-            before = workspace.learnt.asked.get(probe.cell)
-            if probe == before:
-                continue
+        probed, asked = kept_probes(folder), workspace.learnt.asked
+        for probe in self._timely(
+            probed, PROBES, asked, self._cells, "is not a cell of this matrix"
+        ):
             with self.about(f"{PROBES}: {probe.cell}"):
-                self._refuse_strange(probe)
-                if before is not None and probe.on < before.on:
-                    raise DeclarationError.of(f"is of {probe.on}, older than the stored one")
                 cell = self._cells[probe.cell]
                 if self._facts.obstacle(cell) is not None:
                     continue  # the plan says more of it
@@ -501,7 +498,7 @@ class _LearntIntake(_Intake):
         tally = f"{count(len(clauses), 'clause')} and {count(len(probes), 'probe')} imported"
         return self.end({"clauses": clauses, "probes": probes}, tally)
 
-    def _refuse_strange(self, learnt: Clause | PlainAnswer) -> None:
+    def _refuse_strange(self, learnt: Clause) -> None:
         if learnt.cell not in self._cells:
             raise DeclarationError.of("is not a cell of this matrix")
         if not -1 <= (self.workspace.day - learnt.on).days <= _MOST_DAYS:

@@ -24,13 +24,12 @@ from compat.cli.options import (
 )
 from compat.cli.output import about, envelope, note, prose, say, tell_disproofs
 from compat.cli.progress import Progress, RunHistory
-from compat.cli.record import Shards
+from compat.cli.record import shards_in
 from compat.cli.reports import ReportFiles, learnt, next_step, released_report
 from compat.cli.this_machine import Interruption, ThisMachine
 from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
 from compat.declare.suite_table import Suite, Tier
 from compat.errors import NothingToDo, UsageError
-from compat.files import read
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.choices import CellToRun, outside
 from compat.plan.cell import parse_cell
@@ -183,11 +182,7 @@ def run_command(
         raise Exit(run_checkout(workspace, asked, (words or (), quick), options, reports))
     if plan is not None:
         machine = _machine(workspace, (fleet, tls), jobs, isolation, keep)
-        try:
-            rows = msgspec.json.decode(read(plan), type=Shards).include
-        except ValueError as fault:
-            raise UsageError.of(f"is not a valid plan: {fault}", path=str(plan)) from fault
-        row = next((row for row in rows if row.shard == shard), None)
+        row = next((row for row in shards_in(plan).include if row.shard == shard), None)
         if row is None:
             raise UsageError.of(f"has no shard {shard}", path=str(plan))
         codes = [0]
