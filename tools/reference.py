@@ -17,7 +17,7 @@ from typing import Any
 
 import tomlkit
 
-from compat.cli.arguments import SHARED, Argument, Parameter, help_row
+from compat.cli.arguments import SHARED, Parameter, help_row
 from compat.cli.command_table import COMMANDS, FIRST, GROUPS, declared_by
 
 ROOT = Path(__file__).parent.parent
@@ -56,7 +56,7 @@ def cell_row(*texts: str) -> str:
 OF_MANY = [
     row
     for row, times in Counter(
-        help_row(p) for key in COMMANDS for p in declared_by(key)[1] if isinstance(p, Argument)
+        help_row(p) for key in COMMANDS for p in declared_by(key)[1] if not p.is_option
     ).items()
     if times > 3
 ]
@@ -73,7 +73,7 @@ def command_lines(path: str, key: str) -> Iterator[str]:
             yield from ("```sh", *examples, "```", "")
         else:
             yield from (text, "")
-    places = [p.metavar for p in own if isinstance(p, Argument)]
+    places = [p.metavar for p in own if not p.is_option]
     yield from (f"Usage: `{' '.join(['compat', path, *places, '[OPTIONS]'])}`", "")
     yield from option_lines(own)
 
