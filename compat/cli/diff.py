@@ -114,8 +114,7 @@ def run_checkout(
     reports.write(run_report(workspace, subject, verdicts.values(), records, kinds.__getitem__))
     print_lost(result)
     print_untried(result)
-    if interruption.signal:
-        return 128 + interruption.signal
+    interruption.exit_if_interrupted()
     if result.suite_faults or result.is_incomplete:
         return 2 if result.suite_faults else 3
     return 0 if all(verdict.kind == "works" for verdict in verdicts.values()) else 1
@@ -384,8 +383,7 @@ def diff_command(
         held = count(comparison.kept, "cell")
         was = "was" if comparison.kept == 1 else "were"
         note(f"Of the release {held} had a fresh result and {was} not run again.")
-    if interruption.signal:
-        raise Exit(128 + interruption.signal)
+    interruption.exit_if_interrupted()
     if comparison.has_suite_fault:
         raise Exit(2)
     raise Exit(1 if comparison.breaking else 3 if comparison.is_incomplete else 0)

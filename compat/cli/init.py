@@ -8,7 +8,7 @@ import msgspec
 from packaging.utils import canonicalize_name
 
 from compat import files
-from compat.cli.arguments import Exit, argument, given, option
+from compat.cli.arguments import argument, given, option
 from compat.cli.machine import cache_folder, interpreter, level_of, today
 from compat.cli.options import index_settings, workspace_of
 from compat.cli.output import envelope, note, prose, report, say
@@ -132,8 +132,7 @@ def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool) -> tuple[str, 
     except CompatError as error:
         report(error.faults)
         return ()
-    if interruption.signal:
-        raise Exit(128 + interruption.signal)
+    interruption.exit_if_interrupted()
     workspace.refresh()
     lost = tuple(module for fault in result.suite_faults for module in lost_modules(fault))
     if result.suite_faults or result.is_incomplete:

@@ -109,13 +109,16 @@ def envelope(data: Any, faults: Iterable[Fault] = ()) -> None:
     sys.stdout.write(text.decode(errors="replace") + "\n")
 
 
-def answer(document: Any, head: str, lines: Iterable[str], faults: Sequence[Fault] = ()) -> None:
-    """Print a document with --json, else a line and indented ones below it."""
+def answer(
+    document: Any, head: str, lines: Iterable[str] = (), faults: Sequence[Fault] = ()
+) -> None:
+    """Print a document with --json, else a line, indented ones below it, and the faults."""
     if given.as_json:
         envelope(document, faults)
         return
     say(head)
     say(*lines, indent=2)
+    report(faults)
 
 
 def report(faults: Iterable[Fault]) -> None:

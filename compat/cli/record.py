@@ -16,6 +16,7 @@ from compat import files, pipeline
 from compat.cli.arguments import Exit, given, option
 from compat.cli.machine import now, run_url, without_places
 from compat.cli.options import MATRIX_NAME, workspace_of
+from compat.cli.output import answer as print_answer
 from compat.cli.output import envelope, note, report, say
 from compat.declare.capabilities import suite_ids
 from compat.declare.suite_table import Tier
@@ -144,11 +145,8 @@ def convert_command(matrix: str = MATRIX_NAME) -> None:
     Example: compat ci convert tff
     """
     records, faults = convert_records(workspace_of(matrix).store)
-    if given.as_json:
-        envelope({"matrix": matrix, "records": records}, faults)
-    else:
-        say(f"{matrix}: {count(records, 'record')} converted")
-        report(faults)
+    what = f"{matrix}: {count(records, 'record')} converted"
+    print_answer({"matrix": matrix, "records": records}, what, (), faults)
     raise Exit(1 if faults else 0)
 
 

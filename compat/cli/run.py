@@ -23,7 +23,7 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import about, envelope, note, prose, say, tell_disproofs
-from compat.cli.progress import Progress, RunHistory
+from compat.cli.progress import Progress
 from compat.cli.record import shards_in
 from compat.cli.reports import ReportFiles, learnt, next_step, released_report
 from compat.cli.this_machine import Interruption, ThisMachine
@@ -264,8 +264,8 @@ def _run(
         if each is not None and like is not None:
             shared = by_step(each, workspace.records(like)[-1].step_seconds)
             steps |= {cell: shared} if shared is not None else {}
-    known = RunHistory(steps=steps, words=RunWords(workspace, cells).of_attempt)
-    with Progress(expected, options.workers, known=known) as progress:
+    words = RunWords(workspace, cells).of_attempt
+    with Progress(expected, options.workers, steps=steps, words=words) as progress:
         result = pipeline.run(workspace, cells, machine, options, interruption.cancel, progress)
     workspace.refresh()
     disproofs, fell = pipeline.settled(workspace)
@@ -292,8 +292,7 @@ def _run(
     if options.keep:
         note(f"the cells are in {result.folder}; remove the folder when you are done")
     reports.write(released_report(workspace, cells, result.records))
-    if interruption.signal:
-        return 128 + interruption.signal
+    interruption.exit_if_interrupted()
     return _exit_code(workspace, result)
 
 
