@@ -147,19 +147,13 @@ def _subject(cells: checkout_run.CheckoutCells) -> str:
     return f"{cells.workspace.matrix.subject_axis.package} {cells.checkout.words}"
 
 
-# What stands above the cells of each kind, where there are any; `same` is only counted.
-HEADINGS: dict[Difference, str] = {
-    "breaks": "Broken",
-    "mends": "Fixed",
-    "flaky": "Flaky: runs of the same files disagree",
-    "unknown": "Without an answer",
-}
-COUNTED: dict[Difference, str] = {
-    "breaks": "broken",
-    "mends": "fixed",
-    "same": "as before",
-    "flaky": "flaky",
-    "unknown": "without an answer",
+# How cells of each kind are counted, and what stands above them, where they are listed.
+KINDS: dict[Difference, tuple[str, str]] = {
+    "breaks": ("broken", "Broken"),
+    "mends": ("fixed", "Fixed"),
+    "same": ("as before", ""),
+    "flaky": ("flaky", "Flaky: runs of the same files disagree"),
+    "unknown": ("without an answer", "Without an answer"),
 }
 _MOST_MOVED = 5  # packages that a line names
 MOST_CELLS = 10  # that a row names
@@ -176,7 +170,7 @@ def differing(
     alike in the same cells are one reason. `titles` are those of capabilities by id, `release` is
     package and version.
     """
-    for kind in HEADINGS:
+    for kind in (kind for kind, (_, heading) in KINDS.items() if heading):
         reasons: dict[_Reason, list[str]] = {}
         for known in comparison.differences:
             if known.difference == kind:
@@ -334,15 +328,17 @@ def diff_command(
     moved = [
         f"{known.cell} also has other packages: {listed(known.moved, _MOST_MOVED)}"
         for known in differences
-        if known.moved and known.difference in HEADINGS
+        if known.moved and known.difference != "same"
     ]
-    counted = ", ".join(f"{kinds.count(k)} {words}" for k, words in COUNTED.items() if k in kinds)
+    counted = ", ".join(
+        f"{kinds.count(k)} {words}" for k, (words, _) in KINDS.items() if k in kinds
+    )
     counted = f"{count(len(kinds), 'cell')}: {counted}" if kinds else "no cell to compare"
     if given.as_json:
         document = {
             "checkout": checkout_row(cells.checkout),
             "against": str(release),
-            "counts": {kind: kinds.count(kind) for kind in COUNTED},
+            "counts": {kind: kinds.count(kind) for kind in KINDS},
             "cells": differences,
         }
         envelope(document)
@@ -351,7 +347,7 @@ def diff_command(
         above = ""
         for kind, sentence, names in groups:
             if kind != above:
-                say("", f"{HEADINGS[kind]}:")
+                say("", f"{KINDS[kind][1]}:")
             above = kind
             say(f"  {sentence}")
             say(*names, indent=4)
@@ -366,7 +362,7 @@ def diff_command(
     for kind, sentence, names in groups:
         more = f" and {len(names) - MOST_CELLS} more" if len(names) > MOST_CELLS else ""
         codes = ", ".join(map(code, names[:MOST_CELLS])) + more
-        rows.append((inline(HEADINGS[kind]), inline(sentence, 500), codes))
+        rows.append((inline(KINDS[kind][1]), inline(sentence, 500), codes))
     ReportFiles(junit=junit, summary=summary).write(
         Report(
             command=f"compat diff {workspace.name}",

@@ -114,16 +114,14 @@ def record_command(
     if source is None and (plan is not None or made_by or level):
         raise UsageError.of("--plan, --run-url and --isolation need --from FOLDER")
     workspace = workspace_of(matrix)
-    if locks is not None:
-        raise Exit(_Intake(workspace).locks(locks))
-    if plain is not None:
-        raise Exit(_Intake(workspace).plain(plain))
-    if platforms is not None:
-        raise Exit(_Intake(workspace).platforms(platforms))
+    intake = _Intake(workspace)
+    if source is not None:
+        raise Exit(intake.records(source, plan, made_by, level))
     if learnt is not None:
         raise Exit(_LearntIntake(workspace).learnt(learnt))
-    if source is not None:
-        raise Exit(_Intake(workspace).records(source, plan, made_by, level))
+    for path, take in ((locks, intake.locks), (plain, intake.plain), (platforms, intake.platforms)):
+        if path is not None:
+            raise Exit(take(path))
     changed, suite_faults = pipeline.rejudged(workspace, without_places)
     for record in suite_faults:
         note(f"warning: {record.cell} is not recorded again: {record.outcome}")

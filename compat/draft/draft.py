@@ -29,7 +29,7 @@ from compat.index.pypi import PyPISource
 from compat.index.release import Catalogue, Package, Published, Release, ReleaseSource
 from compat.plan.cell import Cell
 from compat.plan.plan import Feasible, plan
-from compat.plan.platform import accepted_tags
+from compat.plan.platform import accepted_tags, marker_values
 from compat.policy.evaluation import PYTHONS
 from compat.value import Value
 
@@ -697,11 +697,8 @@ def _weights(library: KnownLibrary, source: ReleaseSource, target: Target) -> It
             return None
 
     def holds(requirement: Requirement, series: Version) -> bool:
-        environment = {"python_version": str(series), "python_full_version": str(patch_of(series))}
-        environment |= {"implementation_name": "cpython", "sys_platform": "linux", "extra": ""}
-        environment |= {"platform_python_implementation": "CPython", "platform_system": "Linux"}
-        environment["os_name"] = "posix"
-        return requirement.marker is None or requirement.marker.evaluate(environment)
+        values = marker_values(patch_of(series), target.platform)
+        return requirement.marker is None or requirement.marker.evaluate(values)
 
     wanted = []
     for requirement in library.requirements[:MOST_ASKED]:
