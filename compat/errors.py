@@ -1,5 +1,8 @@
-"""The one hierarchy of errors: each class has its exit code, each fault its one helpful line."""
+"""The one hierarchy of errors: each class has its exit code, each fault its one helpful line; and
+how any room words a number, a list and a foreign text in such a line.
+"""
 
+from collections.abc import Sequence
 from typing import ClassVar, TypeVar
 
 from compat.value import Value
@@ -156,3 +159,15 @@ def one_line(text: str) -> str:
     """Escape control characters, and cut the text at 500 characters."""
     shown = visible(text)
     return shown if len(shown) <= 500 else f"{shown[:497]}..."
+
+
+def count(number: int, singular: str, plural: str = "") -> str:
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def listed(words: Sequence[str], most: int = 6) -> str:
+    """Return words as a list in a sentence: `a`, `a and b`, `a, b and 4 more`."""
+    shown = list(words[:most])
+    if len(words) > most:
+        return f"{', '.join(shown)} and {len(words) - most} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

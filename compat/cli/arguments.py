@@ -8,9 +8,10 @@ Importing a library for it took longer than most answers: 0.2 of the 0.4 CPU s o
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 
@@ -31,7 +32,11 @@ class WrongUsage(Exception):
 
 
 class Parameter:
-    """A word or an option of a command; its name, type and default come from the signature."""
+    """A word or an option of a command; its name, type and default come from the signature.
+
+    A word may be left out if its metavar has brackets. An option has the parameter's name, unless
+    one with two dashes is given; `--yes/--no` names a pair of flags.
+    """
 
     name = ""
     kind: Any = bool
@@ -46,7 +51,9 @@ class Parameter:
         default: Any = None,
         min: float | None = None,
         max: float | None = None,
+        is_option: bool = True,
     ) -> None:
+        self.is_option = is_option
         self.help, self.names, self._metavar = help, list(names), metavar
         self.default, self.min, self.max = default, min, max
 
@@ -67,6 +74,13 @@ class Parameter:
         own.kind = str if own.choices else hint
         if self.default is None and not is_optional:
             own.default = {bool: False, str: ""}.get(hint, ...)
+        if not self.is_option:
+            own.default = own.default if own.metavar.startswith("[") else ...
+            return own
+        own.names = [name for names in self.names for name in names.split("/")]
+        if not any(name.startswith("--") for name in own.names):
+            long = f"--{name.strip('_').replace('_', '-')}" if name[1:] else f"-{name}"
+            own.names.insert(0, long)
         return own
 
     @property
@@ -97,81 +111,50 @@ class Parameter:
         return value
 
 
-class Argument(Parameter):
-    """A positional word; its metavar has brackets if it is optional."""
-
-    def bound(self, name: str, hint: Any) -> Parameter:
-        own = super().bound(name, hint)
-        if not own.metavar.startswith("["):
-            own.default = ...
-        return own
-
-
-class Option(Parameter):
-    """An option; its name is the parameter's unless one with two dashes is given. `--yes/--no`
-    names a pair of flags.
-    """
-
-    def bound(self, name: str, hint: Any) -> Parameter:
-        own = super().bound(name, hint)
-        names = [name for names in self.names for name in names.split("/")]
-        if not any(name.startswith("--") for name in names):
-            names.insert(0, f"--{name.strip('_').replace('_', '-')}" if name[1:] else f"-{name}")
-        own.names = names
-        return own
-
-    @property
-    def off(self) -> list[str]:
-        return [name for name in self.names if name.startswith("--no-")]
-
-
 def argument(help: str, metavar: str = "") -> Any:
-    return Argument(help, metavar=metavar)
+    return Parameter(help, metavar=metavar, is_option=False)
 
 
 def option(help: str, *names: str, **about: Any) -> Any:
-    return Option(help, *names, **about)
+    return Parameter(help, *names, **about)
 
 
-class Given:
-    """The options that every command takes, as given; they stand anywhere."""
-
-    def __init__(self) -> None:
-        self.as_json = self.quiet = self.refresh = False
-        self.verbose = 0
-        self.color = "auto"
-        self.root: Any = None
-        self.index_url: str | None = None
-        self.extra_index_url: list[str] | None = None
-
-
-given = Given()
-# By the name of the attribute of Given.
+# The options that every command takes, by name; they stand anywhere.
 SHARED = {
     name: about.bound(name, hint)
     for name, hint, about in (
-        ("as_json", bool, Option("Print one JSON object on stdout.", "--json")),
-        ("root", str, Option("Folder of matrices/ (default: searched upwards).", metavar="FOLDER")),
-        ("index_url", str, Option("Package index (default: pip's configuration).", metavar="URL")),
+        ("as_json", bool, option("Print one JSON object on stdout.", "--json")),
+        (
+            "root",
+            Path | None,
+            option("Folder of matrices/ (default: searched upwards).", metavar="FOLDER"),
+        ),
+        (
+            "index_url",
+            str | None,
+            option("Package index (default: pip's configuration).", metavar="URL"),
+        ),
         (
             "extra_index_url",
-            list[str],
-            Option("Extra index with precedence over the main one; repeatable.", metavar="URL"),
+            list[str] | None,
+            option("Extra index with precedence over the main one; repeatable.", metavar="URL"),
         ),
-        ("refresh", bool, Option("Bypass the cache of index pages.")),
-        ("quiet", bool, Option("Print results, warnings and errors only.", "--quiet", "-q")),
+        ("refresh", bool, option("Bypass the cache of index pages.")),
+        ("quiet", bool, option("Print results, warnings and errors only.", "--quiet", "-q")),
         (
             "verbose",
             bool,
-            Option("Log processes, requests and caches; -vv logs more.", "--verbose", "-v"),
+            option("Log processes, requests and caches; -vv logs more.", "--verbose", "-v"),
         ),
         (
             "color",
-            Literal["auto", "always", "never"],
-            Option("auto, always or never.", metavar="WHEN"),
+            Literal["auto", "always", "never"] | None,
+            option("auto, always or never.", metavar="WHEN"),
         ),
     )
 }
+# Their values, as given.
+given = SimpleNamespace(**{name: option.default for name, option in SHARED.items()})
 # Flags of the last release that say what is so without them.
 GONE = {
     "--due": "is the default of run",
@@ -182,56 +165,47 @@ _MORE = "compat --help shows the commands"
 
 
 def shared_taken(words: Sequence[str]) -> list[str]:
-    given.__init__()  # type: ignore[misc]
-    end = words.index("--") if "--" in words else len(words)
-
-    def keep(parameter: Parameter, value: Any) -> None:
-        before = getattr(given, parameter.name)
-        if parameter.is_list:
-            value = [*(before or ()), value]
-        elif parameter.name == "root":
-            from pathlib import Path
-
-            value = Path(value)
-        elif parameter.name == "verbose":
-            value = before + 1
-        setattr(given, parameter.name, value)
-
-    return [*_taken(words[:end], _FLAGS, keep, lambda word, name: [word], _MORE), *words[end:]]
+    """Set the options of every command; return the other words."""
+    given.__dict__.update({name: option.default for name, option in SHARED.items()})
+    end, loose = words.index("--") if "--" in words else len(words), []
+    for parameter, value in _read(words[:end], _FLAGS, _MORE):
+        name = "" if parameter is None else parameter.name
+        if parameter is None:
+            loose.append(value)
+        elif parameter.is_list:
+            setattr(given, name, [*(getattr(given, name) or ()), value])
+        else:
+            setattr(given, name, given.verbose + 1 if name == "verbose" else value)
+    return [*loose, *words[end:]]
 
 
-def _taken(
-    words: Sequence[str],
-    options: Mapping[str, Parameter],
-    keep: Callable[[Parameter, Any], None],
-    unknown: Callable[[str, str], list[str]],
-    more: str,
-) -> list[str]:
-    """Hand each option with its value to `keep`; return the other words, with what `unknown`
-    returns for each unknown option.
-    """
-    waiting, loose = list(words), []
+def _read(
+    words: Sequence[str], options: Mapping[str, Parameter], more: str
+) -> Iterator[tuple[Parameter | None, Any]]:
+    """Yield each option with its value, and None with each other word, unknown options included."""
+    waiting = list(words)
     while waiting:
         word = waiting.pop(0)
-        if word == "-" or not word.startswith("-"):
-            loose.append(word)
-            continue
         name, sign, text = word.partition("=")
         if not word.startswith("--"):
             name, sign, text = word[:2], word[2:], word[2:].removeprefix("=")
         parameter = options.get(name)
         if parameter is None:
-            loose += unknown(word, name)
+            yield None, word
         elif parameter.is_flag:
             if sign.strip(name[1]):  # but for -vv
                 raise WrongUsage(f"{name} takes no value", more)
-            for _ in range(1 + len(sign)):
-                keep(parameter, not name.startswith("--no-"))
+            yield from ((parameter, not name.startswith("--no-")) for _ in range(1 + len(sign)))
         elif not sign and not waiting:
             raise WrongUsage(f"{name} needs {parameter.metavar}", more)
         else:
-            keep(parameter, parameter.value(text if sign else waiting.pop(0)))
-    return loose
+            yield parameter, parameter.value(text if sign else waiting.pop(0))
+
+
+def source_of(module: str) -> str:
+    folder, name = __file__.rpartition("compat")[0], module.replace(".", "/")
+    with open(f"{folder}{name}.py", encoding="utf-8") as file:
+        return file.read()
 
 
 class _Names(dict[str, Any]):
@@ -244,9 +218,7 @@ class _Names(dict[str, Any]):
 
         super().__init__()
         self._module = module
-        folder, name = __file__.rpartition("compat")[0], module.replace(".", "/")
-        with open(f"{folder}{name}.py", encoding="utf-8") as file:
-            self.tree = ast.parse(file.read())
+        self.tree = ast.parse(source_of(module))
         self._found: dict[str, Any] = {}
         for node in self.tree.body:
             if isinstance(node, ast.ImportFrom):
@@ -309,19 +281,17 @@ def values_of(known: Sequence[Parameter], words: Sequence[str], command: str) ->
         before = values[parameter.name] or []
         values[parameter.name] = [*before, value] if parameter.is_list else value
 
-    def unknown(word: str, name: str) -> list[str]:
-        if name not in GONE:
-            hint = nearest(name, [*options, *_FLAGS]) or more
-            raise WrongUsage(f"compat {command} has no option {name}", hint)
-        print(
-            f"warning: {name} {GONE[name]}, and will be removed in the next release",
-            file=sys.stderr,
-        )
-        return []
-
     end = words.index("--") if "--" in words else len(words)
-    loose = [*_taken(words[:end], options, keep, unknown, more), *words[end + 1 :]]
-    for parameter in (p for p in known if isinstance(p, Argument)):
+    loose = []
+    for parameter, value in _read(words[:end], options, more):
+        if parameter is not None:
+            keep(parameter, value)
+        elif value == "-" or not value.startswith("-"):
+            loose.append(value)
+        else:
+            _refuse_unless_gone(value, command, [*options, *_FLAGS], more)
+    loose += words[end + 1 :]
+    for parameter in (p for p in known if not p.is_option):
         taken = loose if parameter.is_list else loose[:1]
         loose = loose[len(taken) :]
         for text in taken:
@@ -333,6 +303,14 @@ def values_of(known: Sequence[Parameter], words: Sequence[str], command: str) ->
         what = f"{' '.join(missing[0].names[:1])} {missing[0].metavar}".strip()
         raise WrongUsage(f"compat {command} needs {what}", more)
     return values
+
+
+def _refuse_unless_gone(word: str, command: str, known: Sequence[str], more: str) -> None:
+    name = word.partition("=")[0] if word.startswith("--") else word[:2]
+    if name not in GONE:
+        raise WrongUsage(f"compat {command} has no option {name}", nearest(name, known) or more)
+    warning = f"warning: {name} {GONE[name]}, and will be removed in the next release"
+    print(warning, file=sys.stderr)
 
 
 def rows(pairs: Sequence[tuple[str, str]], most: int = 30) -> str:
@@ -361,23 +339,24 @@ def help_of(command: str, says: str, known: Sequence[Parameter]) -> str:
     import shutil
     import textwrap
 
-    places = [p for p in known if isinstance(p, Argument)]
+    places = [p for p in known if not p.is_option]
     usage = " ".join(["compat", command, *(p.metavar for p in places), "[OPTIONS]"])
     width = shutil.get_terminal_size().columns
     text = [f"Usage: {usage}"]
     for paragraph in says.split("\n\n"):
         text += ["", *textwrap.wrap(" ".join(paragraph.split()), width, break_on_hyphens=False)]
-    for title, kind in (("Arguments:", Argument), ("Options:", Option)):
-        if listed := [help_row(p) for p in known if isinstance(p, kind)]:
+    for title, of_options in (("Arguments:", False), ("Options:", True)):
+        if listed := [help_row(p) for p in known if p.is_option is of_options]:
             text += ["", title, rows(listed)]
     return "\n".join([*text, "", "Options of every command:", shared_rows()])
 
 
 def help_row(parameter: Parameter) -> tuple[str, str]:
-    if not isinstance(parameter, Option):
+    if not parameter.is_option:
         return parameter.metavar, parameter.help
-    off, default = parameter.off, parameter.default
-    names = "/".join(parameter.names) if off else ", ".join(sorted(parameter.names, key=len))
+    default = parameter.default
+    has_pair = any(name.startswith("--no-") for name in parameter.names)
+    names = "/".join(parameter.names) if has_pair else ", ".join(sorted(parameter.names, key=len))
     is_said = default not in (None, False, True, "", ...) and not parameter.is_list
     tail = f" [default: {default}]" if is_said else ""
     return f"{names} {parameter.metavar}".rstrip(), parameter.help + tail

@@ -1,5 +1,5 @@
-"""The commands of `compat` by name, each with its module and its first sentence, so that help and
-completion import no command.
+"""The commands of `compat` by name, with what help and completion show of them: neither imports a
+command.
 """
 
 import importlib
@@ -14,56 +14,18 @@ from compat.cli.arguments import (
     nearest,
     rows,
     shared_rows,
+    source_of,
 )
 
-# What the first screen shows, in its order. A command is the function NAME_command of its module,
-# and its sentence is the first of that function's docstring (tests/cli/test_imports.py).
+# What the first screen shows, in its order. A command is the function NAME_command of the module
+# NAME, unless `_MODULES` names another one.
 FIRST = {
-    "Start": {
-        "init": ("init", "Write a first matrix for a library."),
-        "check": ("declarations", "Check declarations, suites and known issues."),
-    },
-    "Run": {
-        "plan": ("plan", "List which cells are installable, and why the others are not."),
-        "run": ("run", "Install cells, run the suite in each, and record the results."),
-        "diff": ("diff", "Compare a checkout with a release: regressions and fixes."),
-    },
-    "Ask": {
-        "show": ("show", "Show results as a grid, or everything about one cell."),
-        "advise": ("advise", "Recommend a tested combination, with the command to install it."),
-        "doctor": ("doctor", "Explain a failing environment or error message, and what to change."),
-    },
-    "Find": {
-        "floor": ("floor", "Find the lowest versions that work."),
-        "blame": ("blame", "Find the package release that makes a cell fail."),
-    },
-    "Publish": {
-        "propose": ("propose", "Propose moves of the supported minimums, with their evidence."),
-        "publish": ("publish", "Write the site as static files."),
-    },
+    "Start": ("init", "check"),
+    "Run": ("plan", "run", "diff"),
+    "Ask": ("show", "advise", "doctor"),
+    "Find": ("floor", "blame"),
+    "Publish": ("propose", "publish"),
 }
-MORE = {
-    "mcp": ("programs", "Answer programs over MCP, from a published site."),
-    "repair": ("repair", "Find the smallest change of requirements that makes a cell installable."),
-    "why": ("why", "Explain what pins an axis's minimum version."),
-    "discover": ("declarations", "Fetch the releases that the index has for each axis."),
-    "lock": ("lock", "Write the hash-pinned lock of each cell."),
-    "lanes": ("reports", "Compare variants (lowest, pre-release) with the regular cells."),
-    "schedule": ("propose", "List the coming moves of every minimum, three years ahead."),
-    "schema": ("declarations", "Compare the JSON schemas of the declarations with the code."),
-    "serve": ("publish", "Publish, and serve the site on this machine."),
-    "verify": ("publish", "Check that a published site is complete and unchanged."),
-    "advisories": ("programs", "Serve the advisories of a site to `uv audit` and `pip-audit`."),
-    "keep": ("upkeep", "Commit and push the catalogue, locks and records of a matrix."),
-    "record": ("record", "Judge cached evidence again, or import records of other machines."),
-    "convert": ("record", "Convert records of earlier releases."),
-    "health": ("health", "Report how fresh the results are."),
-    "watchdog": ("upkeep", "Check that a scheduled workflow still runs."),
-    "clean": ("clean", "Remove old entries from the cache."),
-    "worker": ("worker", "Run cells for another machine's `compat run --fleet`."),
-    "cluster": ("worker", "Start a scheduler and local workers for `compat run --fleet`."),
-}
-COMMANDS = {name: row for rows in (*FIRST.values(), MORE) for name, row in rows.items()}
 # The names by which the commands below the first screen are called, by group.
 GROUPS = {
     "find": ("Search for a repair or a reason.", {"repair": "repair", "reason": "why"}),
@@ -94,6 +56,20 @@ GROUPS = {
     "cache": ("Clean the cache.", {"clean": "clean"}),
     "fleet": ("Run cells on several machines.", {"worker": "worker", "cluster": "cluster"}),
 }
+COMMANDS = (
+    *(name for names in FIRST.values() for name in names),
+    *(key for _, names in GROUPS.values() for key in names.values()),
+)
+_MODULES = {
+    **dict.fromkeys(("check", "discover", "schema"), "declarations"),
+    **dict.fromkeys(("serve", "verify"), "publish"),
+    **dict.fromkeys(("mcp", "advisories"), "programs"),
+    **dict.fromkeys(("keep", "watchdog"), "upkeep"),
+    "lanes": "reports",
+    "schedule": "propose",
+    "convert": "record",
+    "cluster": "worker",
+}
 NEW_NAMES = {
     old: f"{group} {new}" for group, (_, names) in GROUPS.items() for new, old in names.items()
 }
@@ -105,12 +81,24 @@ TAKEN_IN = {
 }
 
 
+def _module(key: str) -> str:
+    return f"compat.cli.{_MODULES.get(key, key)}"
+
+
 def declared_by(key: str) -> tuple[str, list[Parameter]]:
-    return declared(f"compat.cli.{COMMANDS[key][0]}", f"{key}_command")
+    return declared(_module(key), f"{key}_command")
 
 
 def function_of(key: str) -> Callable[..., Any]:
-    return getattr(importlib.import_module(f"compat.cli.{COMMANDS[key][0]}"), f"{key}_command")  # type: ignore[no-any-return]
+    return getattr(importlib.import_module(_module(key)), f"{key}_command")  # type: ignore[no-any-return]
+
+
+def sentence_of(key: str) -> str:
+    """Return the first sentence of a command's docstring. Cut out of the source: the first screen
+    has no time to parse twelve modules.
+    """
+    docstring = source_of(_module(key)).partition(f"def {key}_command(")[2].split('"""')[1]
+    return " ".join(docstring.partition(".\n")[0].split()) + "."
 
 
 def called(words: Sequence[str]) -> tuple[str, str, list[str]]:
@@ -137,8 +125,7 @@ def called(words: Sequence[str]) -> tuple[str, str, list[str]]:
         _warn(first, NEW_NAMES[first])
         return first, NEW_NAMES[first], words[1:]
     if first not in COMMANDS:
-        known = [*(name for names in FIRST.values() for name in names), *GROUPS]
-        hint = nearest(first, [*known, *NEW_NAMES]) or "compat --help shows the commands"
+        hint = nearest(first, [*COMMANDS, *GROUPS]) or "compat --help shows the commands"
         raise WrongUsage(f"compat has no command {first!r}", hint)
     return first, first, words[1:]
 
@@ -155,14 +142,14 @@ def _warn(old: str, new: str) -> None:
 def shown_help(words: Sequence[str]) -> str:
     if words and words[0] in GROUPS and not words[1:]:
         sentence, names = GROUPS[words[0]]
-        listed = rows([(name, COMMANDS[key][1]) for name, key in names.items()])
+        listed = rows([(name, sentence_of(key)) for name, key in names.items()])
         return f"Usage: compat {words[0]} COMMAND [OPTIONS]\n\n{sentence}\n\n{listed}"
     if words:
         key, name, _ = called(words)
         return help_of(name, *declared_by(key))
     parts = [
         "Usage: compat COMMAND [OPTIONS]\n\nWhich versions work together, proven by running them.",
-        *(f"{h}:\n{rows([(name, row[1]) for name, row in c.items()])}" for h, c in FIRST.items()),
+        *(f"{title}:\n{rows([(n, sentence_of(n)) for n in of])}" for title, of in FIRST.items()),
         "More:\n" + rows([(group, ", ".join(names)) for group, (_, names) in GROUPS.items()]),
         "Options of every command:\n" + shared_rows(),
         rows(

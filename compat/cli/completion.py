@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from compat.cli.arguments import SHARED, Argument, Option, WrongUsage, shared_taken
+from compat.cli.arguments import SHARED, WrongUsage, shared_taken
 from compat.cli.command_table import FIRST, GROUPS, called, declared_by
 
 SCRIPTS = {
@@ -71,7 +71,7 @@ def _candidates(typed: list[str], begun: str, shell: str) -> Iterator[str]:
         return
     key, _, after = called(before)
     _, known = declared_by(key)
-    options = {n: p for p in known if isinstance(p, Option) for n in p.names}
+    options = {n: p for p in known if p.is_option for n in p.names}
     waiting = options.get(after[-1]) if after else None
     if waiting is not None and not waiting.is_flag:
         yield from waiting.choices or _values(waiting.metavar, after, begun, shell)
@@ -80,7 +80,7 @@ def _candidates(typed: list[str], begun: str, shell: str) -> Iterator[str]:
         yield from (*options, *shared, "--help")
         return
     loose = [word for word in after if not word.startswith("-")]
-    places = [p for p in known if isinstance(p, Argument)]
+    places = [p for p in known if not p.is_option]
     place = places[min(len(loose), len(places) - 1)] if places else None
     if place is not None and (place.is_list or len(loose) < len(places)):
         yield from place.choices or _values(place.metavar, loose, begun, shell)

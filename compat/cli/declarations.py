@@ -15,7 +15,7 @@ from compat.cli.options import (
     faults_of_suite,
     workspace_of,
 )
-from compat.cli.output import envelope, note, say
+from compat.cli.output import answer, envelope, note, say
 from compat.declare.faults import faults_of
 from compat.declare.schema import matrix_schema, policy_schema, schema_text
 from compat.errors import DeclarationError, Fault, IndexUnreachable, UsageError
@@ -57,18 +57,18 @@ def twice(workspace: Workspace) -> Iterator[str]:
             return fault
 
     with ThreadPoolExecutor(THREADS) as pool:
-        answers = list(zip(names, pool.map(places, names), strict=True))
-    for name, answer in answers:
-        if isinstance(answer, IndexUnreachable):
-            yield f"cannot check whether {name} is on two indexes: {answer.faults[0].message}"
-        elif len(answer) > 1:
-            where = [(place_of(number), version) for number, version in answer]
-            newest = ", ".join(f"{version} on {place}" for place, version in where)
-            rule = f"{where[0][0]} is used"
+        known = list(zip(names, pool.map(places, names), strict=True))
+    for name, where in known:
+        if isinstance(where, IndexUnreachable):
+            yield f"cannot check whether {name} is on two indexes: {where.faults[0].message}"
+        elif len(where) > 1:
+            named = [(place_of(number), version) for number, version in where]
+            newest = ", ".join(f"{version} on {place}" for place, version in named)
+            rule = f"{named[0][0]} is used"
             if workspace.index.merged:
                 why = 'because of indexes = "all" in matrix.toml'
                 rule = f"the newest version of all is used, {why}"
-            yield f"{name} is on {len(answer)} indexes (newest: {newest}); {rule}"
+            yield f"{name} is on {len(where)} indexes (newest: {newest}); {rule}"
 
 
 def discover_command(
@@ -134,10 +134,7 @@ def check_command(matrix: str = argument("One matrix (default: all).", metavar="
     if given.index_url or has_extras(given.extra_index_url or ()):
         for line in dict.fromkeys(line for workspace in workspaces for line in twice(workspace)):
             note(f"warning: {line}")
-    if given.as_json:
-        envelope({"matrices": checked})
-    else:
-        say(f"valid: {', '.join(checked)}")
+    answer({"matrices": checked}, f"valid: {', '.join(checked)}")
 
 
 def schema_command(write: bool = option("Write the schemas to matrices/.")) -> None:

@@ -25,7 +25,7 @@ from compat.cli.options import (
 )
 from compat.cli.output import envelope, note, say
 from compat.cli.progress import Progress
-from compat.cli.reports import RanCell, Report, ReportCase, ReportFiles, ReportSuite, run_report
+from compat.cli.reports import Report, ReportCase, ReportFiles, ReportSuite, run_report
 from compat.cli.run import print_lost, print_untried, workers_that_fit
 from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
 from compat.cli.verdicts import print_failures
@@ -109,17 +109,12 @@ def run_checkout(
             word = STATE_WORDS[verdict.kind]
             say(f"{name:<{width}}  {word}  {verdict.score.head}".rstrip())
         print_failures(result.outcomes)
-    ran = []
-    for verdict in verdicts.values():
-        last = next(reversed(cells.records.get(verdict.id, ())), None)
-        word = "no result" if last is None else STATE_WORDS[verdict.kind]
-        came_to = "" if last is None else str(last.outcome)
-        ran.append(RanCell(verdict=verdict, word=word, record=last, came_to=came_to))
-    reports.write(run_report(workspace, subject, ran))
+    records = {v.id: runs[-1] for v in verdicts.values() if (runs := cells.records.get(v.id))}
+    kinds = {verdict.id: STATE_WORDS[verdict.kind] for verdict in verdicts.values()}
+    reports.write(run_report(workspace, subject, verdicts.values(), records, kinds.__getitem__))
     print_lost(result)
     print_untried(result)
-    if interruption.signal:
-        return 128 + interruption.signal
+    interruption.exit_if_interrupted()
     if result.suite_faults or result.is_incomplete:
         return 2 if result.suite_faults else 3
     return 0 if all(verdict.kind == "works" for verdict in verdicts.values()) else 1
@@ -152,19 +147,13 @@ def _subject(cells: checkout_run.CheckoutCells) -> str:
     return f"{cells.workspace.matrix.subject_axis.package} {cells.checkout.words}"
 
 
-# What stands above the cells of each kind, where there are any; `same` is only counted.
-HEADINGS: dict[Difference, str] = {
-    "breaks": "Broken",
-    "mends": "Fixed",
-    "flaky": "Flaky: runs of the same files disagree",
-    "unknown": "Without an answer",
-}
-COUNTED: dict[Difference, str] = {
-    "breaks": "broken",
-    "mends": "fixed",
-    "same": "as before",
-    "flaky": "flaky",
-    "unknown": "without an answer",
+# How cells of each kind are counted, and what stands above them, where they are listed.
+KINDS: dict[Difference, tuple[str, str]] = {
+    "breaks": ("broken", "Broken"),
+    "mends": ("fixed", "Fixed"),
+    "same": ("as before", ""),
+    "flaky": ("flaky", "Flaky: runs of the same files disagree"),
+    "unknown": ("without an answer", "Without an answer"),
 }
 _MOST_MOVED = 5  # packages that a line names
 MOST_CELLS = 10  # that a row names
@@ -181,7 +170,7 @@ def differing(
     alike in the same cells are one reason. `titles` are those of capabilities by id, `release` is
     package and version.
     """
-    for kind in HEADINGS:
+    for kind in (kind for kind, (_, heading) in KINDS.items() if heading):
         reasons: dict[_Reason, list[str]] = {}
         for known in comparison.differences:
             if known.difference == kind:
@@ -339,15 +328,17 @@ def diff_command(
     moved = [
         f"{known.cell} also has other packages: {listed(known.moved, _MOST_MOVED)}"
         for known in differences
-        if known.moved and known.difference in HEADINGS
+        if known.moved and known.difference != "same"
     ]
-    counted = ", ".join(f"{kinds.count(k)} {words}" for k, words in COUNTED.items() if k in kinds)
+    counted = ", ".join(
+        f"{kinds.count(k)} {words}" for k, (words, _) in KINDS.items() if k in kinds
+    )
     counted = f"{count(len(kinds), 'cell')}: {counted}" if kinds else "no cell to compare"
     if given.as_json:
         document = {
             "checkout": checkout_row(cells.checkout),
             "against": str(release),
-            "counts": {kind: kinds.count(kind) for kind in COUNTED},
+            "counts": {kind: kinds.count(kind) for kind in KINDS},
             "cells": differences,
         }
         envelope(document)
@@ -356,7 +347,7 @@ def diff_command(
         above = ""
         for kind, sentence, names in groups:
             if kind != above:
-                say("", f"{HEADINGS[kind]}:")
+                say("", f"{KINDS[kind][1]}:")
             above = kind
             say(f"  {sentence}")
             say(*names, indent=4)
@@ -366,19 +357,12 @@ def diff_command(
     suites = []
     for known in differences:
         last = next(reversed(cells.records.get(known.cell, ())), None)
-        suites.append(
-            ReportSuite(
-                cell=known.cell,
-                cases=tuple(_cases(known, last, titles, named)),
-                started=None if last is None else last.started,
-                seconds=None if last is None else last.seconds,
-            )
-        )
+        suites.append(ReportSuite(known.cell, tuple(_cases(known, last, titles, named)), last))
     rows = []
     for kind, sentence, names in groups:
         more = f" and {len(names) - MOST_CELLS} more" if len(names) > MOST_CELLS else ""
         codes = ", ".join(map(code, names[:MOST_CELLS])) + more
-        rows.append((inline(HEADINGS[kind]), inline(sentence, 500), codes))
+        rows.append((inline(KINDS[kind][1]), inline(sentence, 500), codes))
     ReportFiles(junit=junit, summary=summary).write(
         Report(
             command=f"compat diff {workspace.name}",
@@ -395,8 +379,7 @@ def diff_command(
         held = count(comparison.kept, "cell")
         was = "was" if comparison.kept == 1 else "were"
         note(f"Of the release {held} had a fresh result and {was} not run again.")
-    if interruption.signal:
-        raise Exit(128 + interruption.signal)
+    interruption.exit_if_interrupted()
     if comparison.has_suite_fault:
         raise Exit(2)
     raise Exit(1 if comparison.breaking else 3 if comparison.is_incomplete else 0)

@@ -22,7 +22,7 @@ from compat.advise.message import Message, read_message
 from compat.advise.package_list import MOST_CHARACTERS, PackageList, listed_versions, read_list
 from compat.cli.arguments import Exit, argument, given, matrices_folder, matrix_names, option
 from compat.cli.output import envelope, note, say
-from compat.errors import UsageError, reason
+from compat.errors import UsageError, count, reason
 
 if TYPE_CHECKING:
     from compat.advise.diagnosis import Diagnosis, KnownFacts
@@ -280,11 +280,11 @@ def _print(asked: _Asked, answers: "list[tuple[Workspace, Diagnosis]]") -> None:
         if beside := environment_beside():
             note(f"read its own environment; --python {beside} reads the active one")
     if packages.unread_count:
-        lines = _count(packages.unread_count, "line")
+        lines = count(packages.unread_count, "line")
         note(f"warning: {lines} not understood, such as {packages.unread[0][:80]!r}")
     faults_told = _general(asked, answers)
     if faults_told or has_message or not answers:
-        read = _count(len(packages.versions) + len(packages.ranges), "package")
+        read = count(len(packages.versions) + len(packages.ranges), "package")
         if faults_told:
             say(f"broken: {faults_told[0].packages[0]}")
         elif has_message:
@@ -312,7 +312,7 @@ def _print(asked: _Asked, answers: "list[tuple[Workspace, Diagnosis]]") -> None:
             f"{label(axis)} {_version_of(axis, packages) or 'unknown'}"
             for axis in workspace.matrix.axes
         )
-        read = f"{_count(len(packages.versions), 'package')} read"
+        read = f"{count(len(packages.versions), 'package')} read"
         say(f"  {axes}; {read if packages.versions else 'from a message alone'}")
         if answer.proof is not None:
             say(f"  {_proof_words(answer.proof)}")
@@ -329,11 +329,7 @@ def _say_problems(shown: Iterable[tuple[str, str]], total: int) -> None:
     for sentence, more in islice(shown, _PROBLEMS):
         say(f"  {sentence}", *([f"    {more}"] if more else []))
     if total > _PROBLEMS:
-        say(f"  and {_count(total - _PROBLEMS, 'more problem')}: --json has all")
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+        say(f"  and {count(total - _PROBLEMS, 'more problem')}: --json has all")
 
 
 def _version_of(axis: "InterpreterAxis | PackageAxis", packages: PackageList) -> Version | None:
@@ -398,7 +394,7 @@ def _print_change(workspace: "Workspace", asked: _Asked, answer: "Diagnosis") ->
         parts = (
             "on another Python" if is_other else "",
             ", ".join(shown) + (f" and {more} more" if more > 0 else ""),
-            _count(lacking, "further package") if lacking else "",
+            count(lacking, "further package") if lacking else "",
         )
         say(f"    {'; '.join(filter(None, parts)) or 'the same packages'}")
     pins = [(difference.package, difference.tested) for difference in differ]

@@ -8,7 +8,7 @@ import msgspec
 from packaging.utils import canonicalize_name
 
 from compat import files
-from compat.cli.arguments import Exit, argument, given, option
+from compat.cli.arguments import argument, given, option
 from compat.cli.machine import cache_folder, interpreter, level_of, today
 from compat.cli.options import index_settings, workspace_of
 from compat.cli.output import envelope, note, prose, report, say
@@ -16,7 +16,6 @@ from compat.cli.verdicts import print_verdicts
 from compat.declare.project import PYPROJECT, Project, listed_in, name_in_setup, project_of
 from compat.draft.draft import (
     Draft,
-    DraftRequest,
     SuiteDraft,
     axis_name,
     bringing,
@@ -24,6 +23,7 @@ from compat.draft.draft import (
     import_suite,
     library_of,
     own_suite,
+    target_of,
 )
 from compat.errors import CompatError, UsageError
 from compat.index.pypi import PyPISource
@@ -76,14 +76,14 @@ def init_command(
         if own is None and (folder / "tests").is_dir():
             why = f"no {PYPROJECT} names the project of the tests in tests"
         suite = import_suite(module, package, f"Suite: an import test, as {why}")
-    series = frozenset(s.version for s in PYTHONS if interpreter(s.version) is not None)
-    request = DraftRequest(platform=machine_platform(), here=series, day=today())
+    series = [s.version for s in PYTHONS if interpreter(s.version) is not None]
+    target, day = target_of(library, machine_platform(), today(), series), today()
 
     def write(draft: Draft) -> None:
         for name, text in draft.texts.items():
             files.write(matrix / name, text)
 
-    draft = draft_of(library, request, suite, source)
+    draft = draft_of(library, target, suite, source, day)
     write(draft)
     if own is not None and suite.is_own:
         for _ in range(_PROOFS if draft.quick else 0):
@@ -92,7 +92,7 @@ def init_command(
             if whole == suite:
                 break
             suite = whole
-            draft = draft_of(library, request, suite, source)
+            draft = draft_of(library, target, suite, source, day)
             write(draft)
     _print(draft)
 
@@ -132,8 +132,7 @@ def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool) -> tuple[str, 
     except CompatError as error:
         report(error.faults)
         return ()
-    if interruption.signal:
-        raise Exit(128 + interruption.signal)
+    interruption.exit_if_interrupted()
     workspace.refresh()
     lost = tuple(module for fault in result.suite_faults for module in lost_modules(fault))
     if result.suite_faults or result.is_incomplete:

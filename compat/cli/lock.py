@@ -1,6 +1,7 @@
 """`compat matrix lock`."""
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from compat import pipeline
@@ -11,9 +12,10 @@ from compat.cli.output import envelope, note, report, say, tell_disproofs
 from compat.cli.this_machine import locker_of, wheels_locker
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.fleet.batch import LockResult
-from compat.lock.lockfile import Refusal
+from compat.lock.lockfile import Locker, Refusal
 from compat.lock.mixed import changed_inputs, changed_pins
 from compat.plan.cell import Cell
+from compat.plan.feasible import Feasibility
 from compat.plan.plan import Infeasible, facts_for, lockable_cells, named_cells
 from compat.results.lifted import lifted
 from compat.site.lock_facts import LockFacts, lock_facts
@@ -95,28 +97,20 @@ def lock_command(
         )
         raise NothingToDo.of(f"matrix {name!r} has no locks yet", hint=hint)
 
-    def lock(cell: Cell) -> LockResult | CompatError:
-        try:
-            return pipeline.locked(workspace, facts, cell, resolver)
-        except CompatError as error:
-            return error
-
     lines: list[LockLine] = []
     errors: list[CompatError] = []
-    with ThreadPoolExecutor(jobs, thread_name_prefix="locker") as pool:
-        for cell, result in zip(cells, pool.map(lock, cells), strict=True):
-            try:
-                if isinstance(result, CompatError):
-                    raise result
-                # Here, as what is known of records belongs to one thread.
-                line = _settled(workspace, cell, result, check)
-            except CompatError as error:
-                errors.append(error)
-                report(error.faults)
-                continue
-            lines.append(line)
-            if not given.as_json:
-                _print(line)
+    for cell, result in locked_each(workspace, facts, cells, resolver, jobs):
+        try:
+            if isinstance(result, CompatError):
+                raise result
+            line = _settled(workspace, cell, result, check)
+        except CompatError as error:
+            errors.append(error)
+            report(error.faults)
+            continue
+        lines.append(line)
+        if not given.as_json:
+            _print(line)
     locked = [line.id for line in lines if line.outcome in _LOCKED]
     disproofs, fell = ((), ()) if check else pipeline.settled(workspace, locked)
     if given.as_json:
@@ -131,6 +125,23 @@ def lock_command(
     of_suite = any(line.outcome.startswith("lock-fail:suite-fault") for line in lines)
     code = 2 if of_suite else int(len(locked) < len(lines))
     raise Exit(max((error.exit_code for error in errors), default=code))
+
+
+def locked_each(
+    workspace: Workspace, facts: Feasibility, cells: Sequence[Cell], locker: Locker, jobs: int
+) -> Iterator[tuple[Cell, LockResult | CompatError]]:
+    """Lock cells side by side and yield them in their order: what is known of records belongs to
+    the caller's thread.
+    """
+
+    def lock(cell: Cell) -> LockResult | CompatError:
+        try:
+            return pipeline.locked(workspace, facts, cell, locker)
+        except CompatError as error:
+            return error
+
+    with ThreadPoolExecutor(jobs, thread_name_prefix="locker") as pool:
+        yield from zip(cells, pool.map(lock, cells), strict=True)
 
 
 def _settled(workspace: Workspace, cell: Cell, result: LockResult, check: bool) -> LockLine:

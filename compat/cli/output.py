@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from compat.cli.arguments import given
-from compat.errors import Fault, one_line, visible
+from compat.errors import Fault, count, one_line, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 def tell_disproofs(disproofs: Sequence[Disproof], fell: Sequence[str]) -> None:
     from compat.results.clauses import FileClause
-    from compat.site.wording import count
 
     for disproof in disproofs:
         clause = disproof.clause
@@ -55,8 +54,6 @@ def prose(text: str) -> None:
 
 
 def about(seconds: float) -> str:
-    from compat.site.wording import count
-
     if seconds < 59.5:
         return f"about {count(max(1, round(seconds)), 'second')}"
     minutes = round(seconds / 60)
@@ -112,13 +109,16 @@ def envelope(data: Any, faults: Iterable[Fault] = ()) -> None:
     sys.stdout.write(text.decode(errors="replace") + "\n")
 
 
-def answer(document: Any, head: str, lines: Iterable[str], faults: Sequence[Fault] = ()) -> None:
-    """Print a document with --json, else a line and indented ones below it."""
+def answer(
+    document: Any, head: str, lines: Iterable[str] = (), faults: Sequence[Fault] = ()
+) -> None:
+    """Print a document with --json, else a line, indented ones below it, and the faults."""
     if given.as_json:
         envelope(document, faults)
         return
     say(head)
     say(*lines, indent=2)
+    report(faults)
 
 
 def report(faults: Iterable[Fault]) -> None:

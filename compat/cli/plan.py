@@ -5,7 +5,6 @@ import math
 import shlex
 import sys
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 import msgspec
@@ -164,26 +163,19 @@ def _prepare(workspace: Workspace, run_plan: choices.RunPlan, is_short: bool) ->
     plan.
     """
     from compat.cli.installs import ask_plain, ask_platforms, platforms_named
+    from compat.cli.lock import locked_each
     from compat.cli.this_machine import locker_of, wheels_locker
 
     facts, locker = workspace.feasibility, locker_of(workspace, "uv")
 
-    def lock(name: str) -> str:
-        try:
-            answer = pipeline.locked(workspace, facts, parse_cell(name, facts.matrix), locker)
-        except CompatError as error:
-            return f"{name} was not locked: {error}"
-        if isinstance(answer, Lock):
-            workspace.keep_lock(name, answer)
-            return ""
-        return f"{name} was not locked: {getattr(answer, 'because', answer)}"
-
-    locked = []
-    with ThreadPoolExecutor(_LOCKERS, thread_name_prefix="locker") as pool:
-        names = run_plan.cells_now
-        for name, trouble in zip(names, pool.map(lock, names), strict=True):
-            note(trouble or f"{name} locked")
-            locked += [] if trouble else [name]
+    cells, locked = [parse_cell(name, facts.matrix) for name in run_plan.cells_now], []
+    for cell, result in locked_each(workspace, facts, cells, locker, _LOCKERS):
+        if isinstance(result, Lock):
+            workspace.keep_lock(cell.id, result)
+            locked.append(cell.id)
+            note(f"{cell.id} locked")
+        else:
+            note(f"{cell.id} was not locked: {getattr(result, 'because', result)}")
     pipeline.settled(workspace, locked)
     if is_short:
         return

@@ -6,7 +6,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -55,17 +55,10 @@ class _Running:
     suite: SuiteProgress | None = None
 
 
-@dataclass(frozen=True)
-class RunHistory:
-    """Known durations of steps, and how to word the result of a run."""
-
-    steps: Mapping[str, StepSeconds] = field(default_factory=dict)
-    words: Callable[[JudgedRun], str] = lambda attempt: str(attempt.outcome)
-
-
 class Progress:
     """A Reporter for people and a context manager. `expected` has the seconds of each cell, None if
-    unknown; `minute` is the interval of lines without a terminal.
+    unknown, `steps` those of each step. `words` is how to word the result of a run; `minute` is the
+    interval of lines without a terminal.
     """
 
     def __init__(
@@ -73,18 +66,14 @@ class Progress:
         expected: Mapping[str, float | None],
         workers: int,
         *,
-        known: RunHistory | None = None,
+        steps: Mapping[str, StepSeconds] | None = None,
+        words: Callable[[JudgedRun], str] = lambda attempt: str(attempt.outcome),
         console: Console | None = None,
         clock: Callable[[], float] = time.monotonic,
         minute: float = MINUTE,
     ) -> None:
-        """Take the cells, and how many seconds each takes by its history, None where there is none.
-
-        `known` is what else is known of them. `minute` is how often a line is printed where there
-        is no terminal.
-        """
         self._expected = expected
-        self._known = known or RunHistory()
+        self._steps, self._words = steps or {}, words
         self._workers = workers
         self._clock = clock
         self._minute = minute
@@ -144,7 +133,7 @@ class Progress:
     def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         seconds = sum(attempt.evidence.seconds for attempt in attempts)
         self._taken.append(seconds)
-        self._end(worker, job.cell, f"{self._known.words(attempts[-1])}  {seconds:.0f} s")
+        self._end(worker, job.cell, f"{self._words(attempts[-1])}  {seconds:.0f} s")
 
     def faulted(self, worker: int, job: Job, why: str) -> None:
         self._end(worker, job.cell, f"was not run: {why}")
@@ -227,7 +216,7 @@ class Progress:
         expected = self._seconds_of(running.cell)
         if expected is None or running.activity == "lock":
             return None
-        steps, step = self._known.steps.get(running.cell), _STEP_OF.get(running.activity)
+        steps, step = self._steps.get(running.cell), _STEP_OF.get(running.activity)
         if steps is None or step is None:
             return expected - (self._clock() - running.since)
         seconds = [getattr(steps, name) or 0.0 for name in _STEPS[_STEPS.index(step) :]]

@@ -5,10 +5,10 @@ import time
 from pathlib import Path
 
 from compat import files, pipeline
-from compat.cli.arguments import Exit, argument, given, matrices_folder, matrix_names, option
+from compat.cli.arguments import Exit, argument, matrices_folder, matrix_names, option
 from compat.cli.machine import environ, today
 from compat.cli.options import day_of, needs_extra, workspace_of
-from compat.cli.output import answer, note, report, say
+from compat.cli.output import answer, note, say
 from compat.errors import CompatError, UsageError
 from compat.github.client import owner_and_name
 from compat.site.edition import Edition
@@ -143,5 +143,4 @@ def verify_command(folder: Path = argument("A published site, or a copy of it.")
     checked = verified(folder)
     listed, faults = count(checked.listed, "file"), count(len(checked.faults), "fault")
     answer({"listed": checked.listed}, f"{folder}: {listed} listed, {faults}", (), checked.faults)
-    report(() if given.as_json else checked.faults)
     raise Exit(1 if checked.faults else 0)

@@ -16,6 +16,7 @@ from compat import files, pipeline
 from compat.cli.arguments import Exit, given, option
 from compat.cli.machine import now, run_url, without_places
 from compat.cli.options import MATRIX_NAME, workspace_of
+from compat.cli.output import answer as print_answer
 from compat.cli.output import envelope, note, report, say
 from compat.declare.capabilities import suite_ids
 from compat.declare.suite_table import Tier
@@ -113,16 +114,14 @@ def record_command(
     if source is None and (plan is not None or made_by or level):
         raise UsageError.of("--plan, --run-url and --isolation need --from FOLDER")
     workspace = workspace_of(matrix)
-    if locks is not None:
-        raise Exit(_Intake(workspace).locks(locks))
-    if plain is not None:
-        raise Exit(_Intake(workspace).plain(plain))
-    if platforms is not None:
-        raise Exit(_Intake(workspace).platforms(platforms))
+    intake = _Intake(workspace)
+    if source is not None:
+        raise Exit(intake.records(source, plan, made_by, level))
     if learnt is not None:
         raise Exit(_LearntIntake(workspace).learnt(learnt))
-    if source is not None:
-        raise Exit(_Intake(workspace).records(source, plan, made_by, level))
+    for path, take in ((locks, intake.locks), (plain, intake.plain), (platforms, intake.platforms)):
+        if path is not None:
+            raise Exit(take(path))
     changed, suite_faults = pipeline.rejudged(workspace, without_places)
     for record in suite_faults:
         note(f"warning: {record.cell} is not recorded again: {record.outcome}")
@@ -144,11 +143,8 @@ def convert_command(matrix: str = MATRIX_NAME) -> None:
     Example: compat ci convert tff
     """
     records, faults = convert_records(workspace_of(matrix).store)
-    if given.as_json:
-        envelope({"matrix": matrix, "records": records}, faults)
-    else:
-        say(f"{matrix}: {count(records, 'record')} converted")
-        report(faults)
+    what = f"{matrix}: {count(records, 'record')} converted"
+    print_answer({"matrix": matrix, "records": records}, what, (), faults)
     raise Exit(1 if faults else 0)
 
 
@@ -168,7 +164,7 @@ class Shards(Value, frozen=True):
     include: tuple[Row, ...]
 
 
-def _shards(path: Path) -> Shards:
+def shards_in(path: Path) -> Shards:
     try:
         text = files.read(path).decode()
         strict(text)  # no key twice
@@ -288,7 +284,7 @@ class _Intake:
         """Import records; `plan` is the file with the shards, `made_by` the URL of the run."""
         _refuse_no_folder(folder, "--from needs the folder of the records")
         try:
-            shards = None if plan is None else _shards(plan)
+            shards = None if plan is None else shards_in(plan)
             checkout = _checkout(self.workspace, made_by, shards, level)
             for name, record in handed(folder, checkout):
                 if isinstance(record, Fault):
@@ -476,14 +472,11 @@ class _LearntIntake(_Intake):
                 if self.may_ask(len(clause.pythons)):
                     clauses.append(self._refused_again(clause))
         book, probes = ClauseBook([*known.conflicts, *clauses]), list[PlainAnswer]()
-        for probe in kept_probes(folder).values():
-            before = workspace.learnt.asked.get(probe.cell)
-            if probe == before:
-                continue
+        probed, asked = kept_probes(folder), workspace.learnt.asked
+        for probe in self._timely(
+            probed, PROBES, asked, self._cells, "is not a cell of this matrix"
+        ):
             with self.about(f"{PROBES}: {probe.cell}"):
-                self._refuse_strange(probe)
-                if before is not None and probe.on < before.on:
-                    raise DeclarationError.of(f"is of {probe.on}, older than the stored one")
                 cell = self._cells[probe.cell]
                 if self._facts.obstacle(cell) is not None:
                     continue  # the plan says more of it
@@ -501,7 +494,7 @@ class _LearntIntake(_Intake):
         tally = f"{count(len(clauses), 'clause')} and {count(len(probes), 'probe')} imported"
         return self.end({"clauses": clauses, "probes": probes}, tally)
 
-    def _refuse_strange(self, learnt: Clause | PlainAnswer) -> None:
+    def _refuse_strange(self, learnt: Clause) -> None:
         if learnt.cell not in self._cells:
             raise DeclarationError.of("is not a cell of this matrix")
         if not -1 <= (self.workspace.day - learnt.on).days <= _MOST_DAYS:

@@ -4,8 +4,8 @@ variants`.
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
@@ -159,17 +159,6 @@ def next_step(workspace: Workspace, outcomes: Mapping[str, str]) -> str:
     return f"Next: {results}."
 
 
-class RanCell(Value, frozen=True, kw_only=True):
-    """A cell that was to run, its page's word for the result, and its record (None without one);
-    `came_to` is the outcome, in words or as stored.
-    """
-
-    verdict: Answer
-    word: str
-    record: Record | None
-    came_to: str = ""
-
-
 def released_report(
     workspace: Workspace, cells: Sequence[str], records: Sequence[Record]
 ) -> Report:
@@ -178,44 +167,47 @@ def released_report(
         heading = f"{title}: nothing was due"
         return Report(command=f"compat run {workspace.name}", suites=(), heading=heading)
     by_cell, words = {record.cell: record for record in records}, RunWords(workspace, cells)
-    ran = []
-    for cell in cells:
-        record, verdict = by_cell.get(cell), workspace.verdict(cell)
-        word = "no result" if record is None else verdict_words(workspace, cell)
-        came_to = "" if record is None else words.of_record(record)
-        ran.append(RanCell(verdict=verdict, word=word, record=record, came_to=came_to))
     outcomes = {record.cell: str(record.outcome) for record in records}
     sentences: tuple[str, ...] = ()
     if outcomes:
         sentences = (*learnt(workspace, outcomes), next_step(workspace, outcomes))
-    return run_report(workspace, title, ran, sentences)
+    verdicts = map(workspace.verdict, cells)
+    word = partial(verdict_words, workspace)
+    return run_report(workspace, title, verdicts, by_cell, word, words.of_record, sentences)
 
 
 def run_report(
-    workspace: Workspace, title: str, ran: Sequence[RanCell], sentences: tuple[str, ...] = ()
+    workspace: Workspace,
+    title: str,
+    verdicts: Iterable[Answer],
+    records: Mapping[str, Record],
+    word: Callable[[str], str],
+    outcome_words: Callable[[Record], str] = lambda record: str(record.outcome),
+    sentences: tuple[str, ...] = (),
 ) -> Report:
-    """Return the report of cells, failing ones first in the summary.
+    """Return the report of cells that were to run, failing ones first in the summary; `word` is the
+    verdict of one that has a record, by its id.
 
     Each cell is a suite, each capability a case. A capability that fails only in this combination
     is a failure. What the release lacks, or fails in every combination, is skipped. Machine and
     network failures are errors, and so is a cell without a result.
     """
     working, others, suites = list[tuple[str, ...]](), list[tuple[str, ...]](), []
-    for each in ran:
-        cell, record, why = each.verdict.id, each.record, "compat could not run it, or was stopped"
+    for verdict in verdicts:
+        cell, record = verdict.id, records.get(verdict.id)
+        shown, why = "no result", "compat could not run it, or was stopped"
         if record is None:
             message = "compat could not run this cell, or was stopped; see what it printed"
-            case = ReportCase(name="run", tag="error", message=message)
-            suites.append(ReportSuite(cell=cell, cases=(case,)))
+            cases: tuple[ReportCase, ...] = (ReportCase(name="run", tag="error", message=message),)
         else:
-            cases, outcome = tuple(_cases(each.verdict, record)), record.outcome
-            suites.append(ReportSuite(cell, cases, record.started, record.seconds))
-            is_stored = isinstance(outcome, Failed) and each.came_to == str(outcome)
-            why = inline(wording.cause_sentence(outcome) if is_stored else each.came_to, 500)
-        is_working = record is not None and each.verdict.kind == "works"
-        (working if is_working else others).append((code(cell), inline(each.word), why))
-    number = f"{len(working):,} of {len(ran):,} combinations work"
-    if len(ran) == 1:
+            cases, shown, why = tuple(_cases(verdict, record)), word(cell), outcome_words(record)
+            is_stored = isinstance(record.outcome, Failed) and why == str(record.outcome)
+            why = inline(wording.cause_sentence(record.outcome) if is_stored else why, 500)
+        suites.append(ReportSuite(cell, cases, record))
+        is_working = record is not None and verdict.kind == "works"
+        (working if is_working else others).append((code(cell), inline(shown), why))
+    number = f"{len(working):,} of {len(suites):,} combinations work"
+    if len(suites) == 1:
         number = f"the combination {'works' if working else 'does not work'}"
     return Report(
         command=f"compat run {workspace.name}",
@@ -274,12 +266,11 @@ class ReportCase(Value, frozen=True, kw_only=True):
 
 
 class ReportSuite(Value, frozen=True):
-    """The cases of a cell, with start and seconds of its run; None without a run."""
+    """The cases of a cell, with the record of its run; None without a run."""
 
     cell: str
     cases: tuple[ReportCase, ...]
-    started: datetime.datetime | None = None
-    seconds: float | None = None
+    record: Record | None = None
 
 
 class Report(Value, frozen=True, kw_only=True):
@@ -328,10 +319,9 @@ def junit_xml(report: Report) -> bytes:
                     tag.set("type", case.kind)
                 if case.log:
                     tag.text = "\n".join(map(one_line, case.log.splitlines()))
-        if suite.seconds is not None:
-            node.set("time", f"{suite.seconds:.3f}")
-        if suite.started is not None:
-            node.set("timestamp", suite.started.strftime("%Y-%m-%dT%H:%M:%S"))
+        if suite.record is not None:
+            node.set("time", f"{suite.record.seconds:.3f}")
+            node.set("timestamp", suite.record.started.strftime("%Y-%m-%dT%H:%M:%S"))
     for node in (*root, root):
         cases = node.findall(".//testcase")
         node.set("tests", str(len(cases)))

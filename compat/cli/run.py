@@ -23,14 +23,13 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import about, envelope, note, prose, say, tell_disproofs
-from compat.cli.progress import Progress, RunHistory
-from compat.cli.record import Shards
+from compat.cli.progress import Progress
+from compat.cli.record import shards_in
 from compat.cli.reports import ReportFiles, learnt, next_step, released_report
 from compat.cli.this_machine import Interruption, ThisMachine
 from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
 from compat.declare.suite_table import Suite, Tier
 from compat.errors import NothingToDo, UsageError
-from compat.files import read
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.choices import CellToRun, outside
 from compat.plan.cell import parse_cell
@@ -183,11 +182,7 @@ def run_command(
         raise Exit(run_checkout(workspace, asked, (words or (), quick), options, reports))
     if plan is not None:
         machine = _machine(workspace, (fleet, tls), jobs, isolation, keep)
-        try:
-            rows = msgspec.json.decode(read(plan), type=Shards).include
-        except ValueError as fault:
-            raise UsageError.of(f"is not a valid plan: {fault}", path=str(plan)) from fault
-        row = next((row for row in rows if row.shard == shard), None)
+        row = next((row for row in shards_in(plan).include if row.shard == shard), None)
         if row is None:
             raise UsageError.of(f"has no shard {shard}", path=str(plan))
         codes = [0]
@@ -269,8 +264,8 @@ def _run(
         if each is not None and like is not None:
             shared = by_step(each, workspace.records(like)[-1].step_seconds)
             steps |= {cell: shared} if shared is not None else {}
-    known = RunHistory(steps=steps, words=RunWords(workspace, cells).of_attempt)
-    with Progress(expected, options.workers, known=known) as progress:
+    words = RunWords(workspace, cells).of_attempt
+    with Progress(expected, options.workers, steps=steps, words=words) as progress:
         result = pipeline.run(workspace, cells, machine, options, interruption.cancel, progress)
     workspace.refresh()
     disproofs, fell = pipeline.settled(workspace)
@@ -297,8 +292,7 @@ def _run(
     if options.keep:
         note(f"the cells are in {result.folder}; remove the folder when you are done")
     reports.write(released_report(workspace, cells, result.records))
-    if interruption.signal:
-        return 128 + interruption.signal
+    interruption.exit_if_interrupted()
     return _exit_code(workspace, result)
 
 

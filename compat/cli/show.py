@@ -90,13 +90,13 @@ def show_command(
             hint = f"compat run {workspace.name} {cell} tests it"
             raise UsageError.of(f"no results for cell {cell!r}", hint=hint)
     if given.as_json:
-        rows = [verdicts.verdict_row(workspace, name) for name in cells]
-        envelope({"matrix": matrix, "cells": rows})
+        documents = [verdicts.verdict_row(workspace, name) for name in cells]
+        envelope({"matrix": matrix, "cells": documents})
     elif cell:
         _print_results(workspace, cell)
     elif by_cell:
-        lines = [verdicts.columns_of(workspace, name) for name in cells]
-        print_table([*lines[0]] if lines else ("cell",), [[*line.values()] for line in lines])
+        rows = [verdicts.columns_of(workspace, name) for name in cells]
+        print_table(verdicts.COLUMNS if rows else ("cell",), rows)
     else:
         verdicts.print_verdicts(workspace, cells, few=0)
         if not cells:

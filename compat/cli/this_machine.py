@@ -127,17 +127,44 @@ def workshop_of(workspace: Workspace, patch: Version, level: Isolation) -> Works
     )
 
 
-class MachineSearch:
+class Interruption:
+    """The order to stop, and its signal; 0 while there is none."""
+
+    def __init__(self) -> None:
+        self.cancel = threading.Event()
+        self.signal = 0
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._stop)
+
+    def exit_if_interrupted(self) -> None:
+        if self.signal:
+            raise Exit(128 + self.signal)
+
+    def _stop(self, number: int, _: object) -> None:
+        """Order the end; at the second signal end at once: keepers kill their cells, the next run
+        sweeps the folders.
+
+        Bypasses Python's streams, which the signal may have interrupted.
+        """
+        if self.signal:
+            # The progress on a terminal hides the cursor.
+            os.write(2, b"\x1b[?25h\n" if sys.stderr.isatty() else b"")
+            os._exit(128 + number)
+        self.signal = number
+        self.cancel.set()
+        os.write(2, b"stopping the cells that run; the same signal again ends compat at once\n")
+
+
+class MachineSearch(Interruption):
     """A search that runs cells on this machine until it is stopped; raises DeclarationError for a
     faulty suite.
     """
 
     def __init__(self, workspace: Workspace, isolation: str) -> None:
         refuse_faulty_suite(workspace)
+        super().__init__()
         self._workspace = workspace
-        self._interruption = Interruption()
         self.machine = ThisMachine(workspace, machine.level_of(isolation))
-        self.cancel = self._interruption.cancel
 
     def progress(self, cells: Iterable[str], workers: int = 1) -> Progress:
         return Progress(dict.fromkeys(cells), workers)
@@ -155,10 +182,6 @@ class MachineSearch:
                 f"{cell} has no record, the suite or its declaration is at fault",
                 path=f"matrices/{self._workspace.name}",
             )
-
-    def exit_if_interrupted(self) -> None:
-        if self._interruption.signal:
-            raise Exit(128 + self._interruption.signal)
 
     def exit(self, code: int) -> NoReturn:
         self.exit_if_interrupted()
@@ -210,27 +233,3 @@ class ThisMachine:
         return Local(
             benches, self.clock, cancel, workers=options.workers, attempts=options.attempts
         )
-
-
-class Interruption:
-    """The order to stop, and its signal; 0 while there is none."""
-
-    def __init__(self) -> None:
-        self.cancel = threading.Event()
-        self.signal = 0
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._stop)
-
-    def _stop(self, number: int, _: object) -> None:
-        """Order the end; at the second signal end at once: keepers kill their cells, the next run
-        sweeps the folders.
-
-        Bypasses Python's streams, which the signal may have interrupted.
-        """
-        if self.signal:
-            # The progress on a terminal hides the cursor.
-            os.write(2, b"\x1b[?25h\n" if sys.stderr.isatty() else b"")
-            os._exit(128 + number)
-        self.signal = number
-        self.cancel.set()
-        os.write(2, b"stopping the cells that run; the same signal again ends compat at once\n")

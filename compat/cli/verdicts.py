@@ -82,13 +82,13 @@ def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -
         return
     rows = []
     for cell in cells:
-        columns, entry, sign = columns_of(workspace, cell), known.by_id.get(cell), ""
-        del columns["outcome"]
+        *columns, _ = columns_of(workspace, cell)
+        entry, sign = known.by_id.get(cell), ""
         if entry is not None:  # one that the matrix cannot read any more is not on the site either
             style = style_of(entry, beside(workspace.at_hand, entry))
             sign = sign_text(out, style, is_stale=entry.stale).plain
-        rows.append((sign, *columns.values()))
-    table(("", "cell", "verdict", "score", "latest"), rows)
+        rows.append((sign, *columns))
+    table(("", *COLUMNS[:-1]), rows)
 
 
 class RunWords:
@@ -149,20 +149,17 @@ def print_failures(outcomes: Mapping[str, str]) -> None:
         say(f"  {named}")
 
 
-def columns_of(workspace: Workspace, cell: str) -> dict[str, str]:
+COLUMNS = ("cell", "verdict", "score", "latest", "outcome")
+
+
+def columns_of(workspace: Workspace, cell: str) -> tuple[str, ...]:
     verdict = workspace.verdict(cell)
     last = _last_outcome(workspace, cell)
     outcome = f"last run: {last}" if last else ""
     if verdict.outcome is not None:
         outcome = RunWords(workspace, [cell]).of(cell, verdict.outcome, verdict.capabilities)
     latest = f"{verdict.latest}{' (stale)' if verdict.stale else ''}" if verdict.latest else "never"
-    return {
-        "cell": cell,
-        "verdict": verdict_words(workspace, cell),
-        "score": verdict.score.words,
-        "latest": latest,
-        "outcome": outcome,
-    }
+    return cell, verdict_words(workspace, cell), verdict.score.words, latest, outcome
 
 
 def _last_outcome(workspace: Workspace, cell: str) -> str | None:

@@ -15,21 +15,22 @@ import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from compat.declare.load import load
 from compat.declare.matrix import Matrix, Selector, patch_of
+from compat.declare.parsing import parsed
 from compat.declare.project import PYPROJECT, Project
 from compat.declare.suite import distribution_of, modules_of
 from compat.errors import NoPage, UsageError
-from compat.index.discover import THREADS, discover
+from compat.index.discover import THREADS, discover, lowest_of
 from compat.index.kept import encode_catalogue
 from compat.index.metadata import wheel_to_read
 from compat.index.pypi import PyPISource
 from compat.index.release import Catalogue, Package, Published, Release, ReleaseSource
 from compat.plan.cell import Cell
 from compat.plan.plan import Feasible, plan
-from compat.plan.platform import accepted_tags
+from compat.plan.platform import accepted_tags, marker_values
 from compat.policy.evaluation import PYTHONS
 from compat.value import Value
 
@@ -306,27 +307,9 @@ def library_of(package: str, project: Project | None, source: PyPISource) -> Kno
     )
 
 
-def pythons(library: KnownLibrary, day: datetime.date) -> tuple[tuple[Version, ...], str]:
-    """Return the released series of Python that a library admits, and the reason."""
-    admitted = library.requires_python
-    out = [s.version for s in PYTHONS if s.released <= day and s.version >= OLDEST_PYTHON]
-    series = [v for v in out if admitted is None or admitted.contains(patch_of(v))]
-    if not series:
-        message = f"{library.source} requires Python {admitted}, and no series of today is that"
-        raise UsageError.of(message, hint=f"series that are out: {', '.join(map(str, out))}")
-    because = f"{library.source} requires Python {admitted}"
-    if not admitted:
-        because = f"{library.source} names no Python, so these are all since {series[0]}"
-    return tuple(series), because
-
-
 def _plain(texts: tuple[str, ...], package: str) -> tuple[Requirement, ...]:
     requirements: dict[str, Requirement] = {}
-    for text in texts:
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
-            continue
+    for requirement in filter(None, map(parsed, texts)):
         name = canonicalize_name(requirement.name)
         if name != canonicalize_name(package) and "extra" not in str(requirement.marker or ""):
             requirements.setdefault(name, requirement)
@@ -359,25 +342,30 @@ def has_wheels(matrix: Matrix, catalogue: Catalogue, cell: Cell) -> bool:
 MOST_SERIES = 4
 
 
-class Weighed(Value, frozen=True, kw_only=True):
-    """A dependency as a possible axis.
+class DraftAxis(Value, frozen=True, kw_only=True):
+    """A dependency, or the library itself, as a possible package axis.
 
-    `moves` are the reasons why it may break the library, strongest first. `left_out` says why it
-    cannot be an axis. `is_bounded`: the declared range excludes some coordinates as too new.
+    `because` has the reasons why it may break the library, strongest first. `left_out` says why it
+    cannot be an axis. `is_bounded`: the declared range excludes some coordinates as too new. A
+    chosen one has a name, a short name and, but for the library itself, a floor with its reason.
     """
 
-    name: str
+    package: str
     requirement: str = ""
     selector: Selector = Selector()
     coordinates: tuple[Version, ...] = ()
-    moves: tuple[str, ...] = ()
+    because: str = ""
     left_out: str = ""
     weight: int = 0
     is_bounded: bool = False
+    name: str = ""
+    short: str = ""
+    floor: Version | None = None
+    floor_because: str = ""
 
     @property
-    def because(self) -> str:
-        return self.left_out or ", ".join(self.moves)
+    def reason(self) -> str:
+        return f"{self.package}: {self.left_out or self.because}"
 
 
 def settled_releases(package: Package) -> tuple[Release, ...]:
@@ -386,13 +374,35 @@ def settled_releases(package: Package) -> tuple[Release, ...]:
 
 
 class Target(Value, frozen=True, kw_only=True):
-    """Where cells run: the series of Python, and the platform."""
+    """Where cells run: the series of Python and why these, those of them that this machine has, and
+    the platform.
+    """
 
     series: tuple[Version, ...]
     platform: str
+    because: str = ""
+    here: frozenset[Version] = frozenset()
 
     def has_wheel(self, release: Release) -> bool:
         return any(wheel_for(release, series, self.platform) for series in self.series)
+
+
+def target_of(
+    library: KnownLibrary, platform: str, day: datetime.date, here: Collection[Version] = ()
+) -> Target:
+    """Return the released series of Python that a library admits, with the reason; raise UsageError
+    if none fits. `here` are those of this machine.
+    """
+    admitted = library.requires_python
+    out = [s.version for s in PYTHONS if s.released <= day and s.version >= OLDEST_PYTHON]
+    series = [v for v in out if admitted is None or admitted.contains(patch_of(v))]
+    if not series:
+        message = f"{library.source} requires Python {admitted}, and no series of today is that"
+        raise UsageError.of(message, hint=f"series that are out: {', '.join(map(str, out))}")
+    because = f"{library.source} requires Python {admitted}"
+    if not admitted:
+        because = f"{library.source} names no Python, so these are all since {series[0]}"
+    return Target(series=tuple(series), platform=platform, because=because, here=frozenset(here))
 
 
 def wheel_for(release: Release, series: Version, platform: str) -> bool:
@@ -402,12 +412,12 @@ def wheel_for(release: Release, series: Version, platform: str) -> bool:
     return any(not accepted.isdisjoint(wheel.tags) for wheel in wheels)
 
 
-def weighed(requirement: Requirement, package: Package | None, target: Target) -> Weighed:
+def weighed(requirement: Requirement, package: Package | None, target: Target) -> DraftAxis:
     """Return how much a dependency matters.
 
     Releases without a wheel for the target are skipped: a cell builds nothing unasked.
     """
-    known = Weighed(name=canonicalize_name(requirement.name), requirement=str(requirement))
+    known = DraftAxis(package=canonicalize_name(requirement.name), requirement=str(requirement))
     exact = [p for p in requirement.specifier if p.operator in ("==", "===")]
     left_out = ""
     if requirement.url is not None:
@@ -418,7 +428,7 @@ def weighed(requirement: Requirement, package: Package | None, target: Target) -
         left_out = "it is pinned to one version"
     if left_out or package is None:
         return msgspec.structs.replace(known, left_out=left_out)
-    lowest = lower_bound(requirement.specifier)
+    lowest = lowest_of(requirement.specifier)
     later = [
         release
         for release in settled_releases(package)
@@ -456,17 +466,8 @@ def weighed(requirement: Requirement, package: Package | None, target: Target) -
         moves.append(f"{len(minors)} series since {versions[0]}")
     weight += min(len(minors), 9)
     return msgspec.structs.replace(
-        known, moves=tuple(moves), weight=weight, is_bounded=bool(shut_out)
+        known, because=", ".join(moves), weight=weight, is_bounded=bool(shut_out)
     )
-
-
-def lower_bound(specifier: SpecifierSet) -> Version | None:
-    versions = []
-    for part in specifier:
-        if part.operator in (">=", ">", "~=", "==", "==="):
-            with contextlib.suppress(InvalidVersion):
-                versions.append(Version(part.version.removesuffix(".*")))
-    return max(versions, default=None)
 
 
 def newest_series(
@@ -491,46 +492,12 @@ def _series(keep: Literal["major", "minor"], versions: Iterable[Version]) -> lis
     return sorted({_from(None, keep).coordinate(version) for version in versions})
 
 
-class DraftAxis(Value, frozen=True, kw_only=True):
-    """A proposed package axis, its floor (None for the subject), and the reasons."""
-
-    name: str
-    short: str
-    package: str
-    selector: Selector
-    because: str
-    floor: Version | None = None
-    floor_because: str = ""
-    is_bounded: bool = False
-
-
-class DraftMatrix(Value, frozen=True, kw_only=True):
-    """A proposed matrix; `suite` are the lines of `[suite]`, `lowest` declares that variant."""
-
-    name: str
-    title: str
-    subject: str
-    platform: str
-    pythons: tuple[Version, ...]
-    python_because: str
-    axes: tuple[DraftAxis, ...]
-    suite: tuple[str, ...]
-    quick: tuple[str, ...] = ()
-    relaxed: tuple[str, ...] = ()
-    builds: tuple[str, ...] = ()
-    lowest: bool = True
-
-
 def trial_text(package: str, pythons: Sequence[Version], platform: str, suite: SuiteDraft) -> str:
     """Return the text of a temporary matrix that runs only a checkout."""
-    name, why = axis_name(package), "A Python that the project requires"
-    axis = DraftAxis(name=name, short="p", package=package, selector=Selector(), because="Checkout")
-    draft = DraftMatrix(
-        name=name, title=package, subject=name, platform=platform, pythons=tuple(pythons),
-        python_because=why, axes=(axis,), suite=suite.table([package]), builds=suite.builds,
-        lowest=False,
-    )  # fmt: skip
-    return matrix_text(draft, "this day")
+    axis = DraftAxis(package=package, because="checkout", name=axis_name(package), short="p")
+    why = "A Python that the project requires"
+    target = Target(series=tuple(pythons), platform=platform, because=why)
+    return matrix_text(target, [axis], suite, lowest="")
 
 
 _LOWEST = """# Are the declared minimums true? `compat run NAME '*+lowest'` tests them.
@@ -538,37 +505,45 @@ lowest = true
 """
 
 
-def matrix_text(matrix: DraftMatrix, day: str) -> str:
-    lowest, suite = _LOWEST if matrix.lowest else "", "\n".join(matrix.suite)
-    builds = f"{toml_line('builds', matrix.builds)}\n" if matrix.builds else ""
-    cells = "".join(f"  {_quoted(cell)},\n" for cell in matrix.quick)
-    quick = f"# The smoke cells of `compat run --quick`.\nquick = [\n{cells}]\n" if cells else ""
+def matrix_text(
+    target: Target,
+    axes: Sequence[DraftAxis],
+    suite: SuiteDraft,
+    quick: Sequence[str] = (),
+    day: str = "this day",
+    lowest: str = _LOWEST,
+) -> str:
+    """Return the text of a matrix; the library is the last of its axes."""
+    subject = axes[-1]
+    builds = f"{toml_line('builds', suite.builds)}\n" if suite.builds else ""
+    cells = "".join(f"  {_quoted(cell)},\n" for cell in quick)
+    smoke = f"# The smoke cells of `compat run --quick`.\nquick = [\n{cells}]\n" if cells else ""
+    lines = "\n".join(suite.table([axis.package for axis in axes]))
     text = f"""\
 # Proposed by `compat init` on {day}. All of it is yours to change;
 # `compat check` names what does not fit.
-name = {_quoted(matrix.name)}
-title = {_quoted(matrix.title)}
-subject = {_quoted(matrix.subject)}
+name = {_quoted(subject.name)}
+title = {_quoted(subject.package)}
+subject = {_quoted(subject.name)}
 # Locks install on this and every newer glibc.
-platform = {_quoted(matrix.platform)}
+platform = {_quoted(target.platform)}
 margin_days = 30
-{lowest}{builds}{quick}
+{lowest}{builds}{smoke}
 [suite]
-{suite}
+{lines}
 
-# {matrix.python_because}.
+# {target.because}.
 [[axes]]
 kind = "interpreter"
 name = "python"
 short = "py"
-{toml_line("releases", list(map(str, matrix.pythons)))}
+{toml_line("releases", list(map(str, target.series)))}
 """
-    floors = [("python", matrix.pythons[0], matrix.python_because)]
-    for axis in matrix.axes:
+    for axis in axes:
         specifier = str(axis.selector.specifier)
         select = f"specifier = {_quoted(specifier)}, " if specifier else ""
         text += f"""
-# {axis.because}.
+# {axis.reason}.
 [[axes]]
 kind = "package"
 name = {_quoted(axis.name)}
@@ -576,19 +551,20 @@ short = {_quoted(axis.short)}
 package = {_quoted(axis.package)}
 select = {{ {select}keep = {_quoted(axis.selector.keep)} }}
 """
-        if axis.floor is not None:
-            floors.append((axis.name, axis.floor, axis.floor_because))
-    for name, floor, because in floors:
+    floors = [(axis.name, axis.floor, axis.floor_because) for axis in axes if axis.floor]
+    for name, floor, because in (("python", target.series[0], target.because), *floors):
         text += f"""
 [[floors]]
 axis = {_quoted(name)}
 at = {_quoted(str(floor))}
 because = {_quoted(because)}
 """
-    for axis in matrix.axes:
-        if axis.name in matrix.relaxed:
-            why = f"whether a newer {axis.package} works."
-            text += f"""
+    return text + "".join(_rule(axis) for axis in axes if axis.is_bounded)
+
+
+def _rule(axis: DraftAxis) -> str:
+    why = f"whether a newer {axis.package} works."
+    return f"""
 [[rules]]
 name = {_quoted(f"newer-{axis.name}"[:40])}
 effect = "relax"
@@ -596,7 +572,6 @@ because = {_quoted(f"Relaxed cells ask the code, not the metadata, {why}")}
 when = {{ {axis.name} = "newer" }}
 relaxations = [{{ package = {_quoted(axis.package)}, to = "any" }}]
 """
-    return text
 
 
 POLICY = """\
@@ -655,14 +630,6 @@ MOST_DEPENDENCIES = 2
 MOST_ASKED = 40  # dependencies whose page is fetched
 
 
-class DraftRequest(Value, frozen=True, kw_only=True):
-    """The platform of this machine, its series of Python, and the day."""
-
-    platform: str
-    here: frozenset[Version]
-    day: datetime.date
-
-
 class Draft(Value, frozen=True, kw_only=True):
     """A drafted matrix: its files by path, sentences about what is in it and about the dependencies
     left out, the number of installable fresh cells, and its smoke cells.
@@ -678,60 +645,52 @@ class Draft(Value, frozen=True, kw_only=True):
 
 
 def draft_of(
-    library: KnownLibrary, request: DraftRequest, suite: SuiteDraft, source: ReleaseSource
+    library: KnownLibrary,
+    target: Target,
+    suite: SuiteDraft,
+    source: ReleaseSource,
+    day: datetime.date,
 ) -> Draft:
-    """Return the draft of a library's matrix, decoded and planned, so that it can run.
-
-    Raises UsageError if no current Python fits.
-    """
-    series, python_because = pythons(library, request.day)
-    target, day = Target(series=series, platform=request.platform), request.day
-    weights = sorted(_weights(library, source, target), key=lambda w: (-w.weight, w.name))
+    """Return the draft of a library's matrix, decoded and planned, so that it can run."""
+    weights = sorted(_weights(library, source, target), key=lambda w: (-w.weight, w.package))
     subject_series = 1 if suite.is_own else MOST_SERIES_OF_SUBJECT
-    chosen, cells_left = list[Weighed](), MOST_CELLS // (len(series) * subject_series)
+    chosen, cells_left = list[DraftAxis](), MOST_CELLS // (len(target.series) * subject_series)
     for dependency in weights:
         number = len(dependency.coordinates)
         if not dependency.left_out and len(chosen) < MOST_DEPENDENCIES and number <= cells_left:
             chosen.append(dependency)
             cells_left //= number
     axes, name = tuple(_axes(library, chosen, subject_series)), axis_name(library.name)
-    drafted = DraftMatrix(
-        name=name,
-        title=library.name,
-        subject=axes[-1].name,
-        platform=target.platform,
-        pythons=series,
-        python_because=python_because,
-        axes=axes,
-        suite=suite.table([axis.package for axis in axes]),
-        relaxed=tuple(axis.name for axis in axes if axis.is_bounded),
-    )
 
-    def declared(draft: DraftMatrix) -> tuple[str, Matrix]:
-        text = matrix_text(draft, str(day))
+    def declared(axes: Sequence[DraftAxis], quick: Sequence[str] = ()) -> tuple[str, Matrix]:
+        text = matrix_text(target, axes, suite, quick, str(day))
         return text, load(text.encode(), POLICY.encode(), folder=name, today=day).matrix
 
-    _, matrix = declared(drafted)
+    _, matrix = declared(axes)
     catalogue = discover(matrix, source)
     planned = plan(matrix, catalogue)
-    needed = tuple(n for n in drafted.relaxed if f"newer-{n}"[:40] not in planned.unneeded)
     cells = [f.cell for f in planned.fates if isinstance(f, Feasible) and f.cell.recipe == "fresh"]
     with_wheels = [cell for cell in cells if has_wheels(matrix, catalogue, cell)]
-    quick = smoke_cells(matrix, with_wheels, request.here)
-    text, matrix = declared(msgspec.structs.replace(drafted, quick=quick, relaxed=needed))
+    quick = smoke_cells(matrix, with_wheels, target.here)
+    needed = [
+        msgspec.structs.replace(axis, is_bounded=axis.is_bounded and is_needed)
+        for axis in axes
+        for is_needed in [f"newer-{axis.name}"[:40] not in planned.unneeded]
+    ]
+    text, matrix = declared(needed, quick)
     texts = {"matrix.toml": text, "policy.toml": POLICY, **suite.texts}
     return Draft(
         name=name,
         matrix=matrix,
         texts=texts | {"catalogue.json": encode_catalogue(catalogue, matrix)},
-        reasons=(python_because, *(axis.because for axis in axes), suite.because),
-        left_out=tuple(f"{w.name}: {w.because}" for w in weights if w not in chosen),
+        reasons=(target.because, *(axis.reason for axis in axes), suite.because),
+        left_out=tuple(axis.reason for axis in weights if axis not in chosen),
         cells=len(cells),
         quick=quick,
     )
 
 
-def _weights(library: KnownLibrary, source: ReleaseSource, target: Target) -> Iterator[Weighed]:
+def _weights(library: KnownLibrary, source: ReleaseSource, target: Target) -> Iterator[DraftAxis]:
     def page(requirement: Requirement) -> Package | None:
         try:
             return source.package(canonicalize_name(requirement.name))
@@ -739,11 +698,8 @@ def _weights(library: KnownLibrary, source: ReleaseSource, target: Target) -> It
             return None
 
     def holds(requirement: Requirement, series: Version) -> bool:
-        environment = {"python_version": str(series), "python_full_version": str(patch_of(series))}
-        environment |= {"implementation_name": "cpython", "sys_platform": "linux", "extra": ""}
-        environment |= {"platform_python_implementation": "CPython", "platform_system": "Linux"}
-        environment["os_name"] = "posix"
-        return requirement.marker is None or requirement.marker.evaluate(environment)
+        values = marker_values(patch_of(series), target.platform)
+        return requirement.marker is None or requirement.marker.evaluate(values)
 
     wanted = []
     for requirement in library.requirements[:MOST_ASKED]:
@@ -752,40 +708,35 @@ def _weights(library: KnownLibrary, source: ReleaseSource, target: Target) -> It
             wanted.append(requirement)
             continue
         where = f"only if {requirement.marker}{'' if on else ', which is true in no cell'}"
-        yield Weighed(name=canonicalize_name(requirement.name), left_out=f"it is required {where}")
+        name = canonicalize_name(requirement.name)
+        yield DraftAxis(package=name, left_out=f"it is required {where}")
     with ThreadPoolExecutor(THREADS) as pool:
         for requirement, package in zip(wanted, pool.map(page, wanted), strict=True):
             yield weighed(requirement, package, target)
 
 
-def _axes(library: KnownLibrary, chosen: Sequence[Weighed], series: int) -> Iterator[DraftAxis]:
+def _axes(library: KnownLibrary, chosen: Sequence[DraftAxis], series: int) -> Iterator[DraftAxis]:
     names, shorts = {"python", axis_name(library.name)}, {"py"}
     for dependency in chosen:
-        name, short = axis_name(dependency.name, names), short_name(dependency.name, shorts)
+        name, short = axis_name(dependency.package, names), short_name(dependency.package, shorts)
         names.add(name)
         shorts.add(short)
-        oldest, selector = dependency.coordinates[0], dependency.selector
-        declared = lower_bound(Requirement(dependency.requirement).specifier)
-        is_late = declared is not None and selector.coordinate(declared) != oldest
+        oldest = dependency.coordinates[0]
+        declared = lowest_of(Requirement(dependency.requirement).specifier)
+        is_late = declared is not None and dependency.selector.coordinate(declared) != oldest
         late = "; this is the oldest version that the axis has" if is_late else ""
-        yield DraftAxis(
-            name=name,
-            short=short,
-            package=dependency.name,
-            selector=selector,
-            because=f"{dependency.name}: {dependency.because}",
-            floor=oldest,
-            floor_because=f"{library.source} requires {dependency.requirement}{late}",
-            is_bounded=dependency.is_bounded,
+        why = f"{library.source} requires {dependency.requirement}{late}"
+        yield msgspec.structs.replace(
+            dependency, name=name, short=short, floor=oldest, floor_because=why
         )
     versions = [release.version for release in library.releases]
     selector = _from(_series("minor", versions)[-series:][0], "minor")
     series_of = sorted({selector.coordinate(v) for v in versions if selector.keeps(v)})
     which = f"{series_of[0]}" if len(series_of) == 1 else f"{series_of[0]} to {series_of[-1]}"
     yield DraftAxis(
-        name=axis_name(library.name),
-        short=short_name(library.name, shorts),
         package=library.name,
         selector=selector,
-        because=f"{library.name}: its newest series, {which}",
+        because=f"its newest series, {which}",
+        name=axis_name(library.name),
+        short=short_name(library.name, shorts),
     )

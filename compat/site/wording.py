@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix
+from compat.errors import count as count
+from compat.errors import listed as listed
 from compat.plan.cell import Cell, Recipe
 from compat.results.answer import EXCUSED, Answer, Blame
 from compat.run.outcome import Cause, Failed, Outcome, Stage
@@ -172,18 +174,6 @@ def seconds(value: float) -> str:
     if value < 9.95:
         return f"{value:.1f} s"
     return f"{value:.0f} s" if value < 119.5 else f"{value / 60:.0f} min"
-
-
-def count(number: int, singular: str, plural: str = "") -> str:
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
-
-
-def listed(words: Sequence[str], most: int = 6) -> str:
-    """Return words as a list in a sentence: `a`, `a and b`, `a, b and 4 more`."""
-    shown = list(words[:most])
-    if len(words) > most:
-        return f"{', '.join(shown)} and {len(words) - most} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def place_words(cell: Cell, matrix: Matrix) -> str:

@@ -6,12 +6,13 @@ import json
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.version import Version
 from rich.console import Console
 
-from compat.cli.progress import Progress, RunHistory
+from compat.cli.progress import Progress
 from compat.declare.suite_table import Suite
 from compat.lock.lockfile import Inputs, Lock
 from compat.results.durations import by_step
@@ -52,12 +53,12 @@ class Watched:
         self,
         expected: dict[str, float | None],
         workers: int = 1,
-        known: RunHistory | None = None,
+        **known: Any,
     ) -> None:
         self.clock = Clock()
         # Not a terminal, so that no thread draws: the tests do.
         console = Console(file=io.StringIO(), force_terminal=False)
-        self.progress = Progress(expected, workers, known=known, console=console, clock=self.clock)
+        self.progress = Progress(expected, workers, console=console, clock=self.clock, **known)
 
     def shown(self, width: int = 120) -> str:
         """Return what the display looks like now on a terminal of that width."""
@@ -114,7 +115,7 @@ def test_what_is_left_goes_by_step_where_the_steps_of_earlier_runs_are_known(
 ) -> None:
     steps = by_step(400.0, StepSeconds(install=10, import_=10, suite=75, overhead=5))
     assert steps == StepSeconds(install=40, import_=40, suite=300, overhead=20)
-    watched = Watched({CELL: 400.0}, known=RunHistory(steps={CELL: steps}))
+    watched = Watched({CELL: 400.0}, steps={CELL: steps})
     watched.progress.began(0, job(CELL))
     watched.progress.entered(0, job(CELL), "environment", tmp_path)
     watched.clock.now = 30.0
@@ -132,7 +133,7 @@ def test_what_is_left_goes_by_step_where_the_steps_of_earlier_runs_are_known(
 def test_a_run_that_ended_is_told_in_the_words_of_its_history(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    watched = Watched({CELL: None}, known=RunHistory(words=lambda attempt: "passed but for sum"))
+    watched = Watched({CELL: None}, words=lambda attempt: "passed but for sum")
     watched.progress.began(0, job(CELL))
     watched.progress.ended(0, job(CELL), (_judged(1.0),))
     assert f"[1/1] {CELL}  passed but for sum" in capsys.readouterr().err
