@@ -19,7 +19,6 @@ from compat.advise.doctor.facts import (
     BadCall,
     Have,
     LacksName,
-    Pattern,
     Refused,
     Requires,
     Text,
@@ -548,21 +547,6 @@ def test_blind_cases(name: str, culprit: int, direction: int, works: int) -> Non
     assert counts["direction"] >= direction, counts
     assert counts["works"] >= works, counts
     assert (counts["wrong"], counts["quiet"]) == (0, 15), counts
-
-
-def test_a_format_is_skipped_only_where_it_cannot_match() -> None:
-    tables = grammar()
-    entries = (each for table in tables.values() if isinstance(table, list) for each in table)
-    formats = [entry["pattern"] for entry in entries if "pattern" in entry]
-    formats += tables["patterns"].values()
-    words = {"ab?c|(?:de|fg)+h(?=i)": ("a", "de", "fg"), "(?i)Xy(?:z)?": ("xy",), "(?:a)?": ()}
-    for text, needed in words.items():
-        assert Pattern(text)._words == needed
-    for name in ("sixth", "blind3"):
-        for case in tomllib.loads((HERE / f"doctor_{name}.toml").read_text("utf-8"))["cases"]:
-            flat = Text(case.get("message", "")).flat
-            for each in formats:
-                assert each.may_match(flat) or not each.compiled.search(flat), each.pattern
 
 
 def test_each_kind_of_problem_that_is_said_has_its_sentence() -> None:

@@ -36,6 +36,7 @@ from compat.advise.doctor.facts import (
     Unbuilt,
     grammar,
     pattern,
+    requirement_of,
     specifier,
     version_of,
 )
@@ -47,6 +48,7 @@ from compat.advise.doctor.known import (
     corrected,
     index,
     library,
+    modules_of,
     owners,
     package_of_module,
     packages_known,
@@ -56,6 +58,8 @@ from compat.declare.toml import toml_document
 from compat.run.outcome import Cause
 from compat.value import Value
 
+# The evidence of a problem: a run, published metadata, or a pasted message.
+Ground = Literal["run", "metadata", "message"]
 Direction = Literal["", "older", "newer", "other", "python", "drop", "rebuild", "install"]
 F = TypeVar("F")
 Made = Iterator["Finding"]
@@ -80,12 +84,14 @@ class Finding(Value, frozen=True):
     `needs` is the requirement that fixes it, `absent` the one that no file meets. `pin` names
     releases and `python` a series that were checked against the known files; without either,
     `advice` says why. `lines` are those of the facts; the lower the `rank`, the surer.
+
+    Of a matrix: `because` and `link` are the declared explanation, and `capability` is what fails.
     """
 
     cause: Cause
     packages: tuple[str, ...]
     sentence: str
-    lines: tuple[int, ...]
+    lines: tuple[int, ...] = ()
     direction: Direction = ""
     needs: str = ""
     absent: str = ""
@@ -94,6 +100,10 @@ class Finding(Value, frozen=True):
     advice: str = ""
     rank: int = 5
     is_fault: bool = True
+    ground: Ground = "message"
+    because: str = ""
+    link: str = ""
+    capability: str = ""
 
 
 def _say(kind: str, packages: Iterable[str], *lines: int, **given: Any) -> Finding:
@@ -121,15 +131,19 @@ class Case:
         versions: Mapping[str, Version] | None = None,
     ) -> None:
         self.text, self.trace, self.facts = text, trace, tuple(facts)
-        self._python, self.installed = python, dict(versions or {})
+        self.given_python, self.installed = python, dict(versions or {})
 
     def all(self, kind: type[F]) -> list[F]:
         return [fact for fact in self.facts if isinstance(fact, kind)]
 
     @cached_property
+    def findings(self) -> tuple["Finding", ...]:
+        return tuple(findings(self))
+
+    @cached_property
     def python(self) -> Version | None:
         stated = [version_of(f.version) for f in self.all(Have) if f.what == PYTHON]
-        return self._python or next(filter(None, stated), None)
+        return self.given_python or next(filter(None, stated), None)
 
     @cached_property
     def versions(self) -> dict[str, Version]:
@@ -155,8 +169,7 @@ class Case:
         return next((p for p in self.trace.installed if p not in packages), "")
 
     def mentions(self, package: str) -> bool:
-        known = api(package)
-        words = {package, package.replace("-", "_"), *(known.modules if known else ())}
+        words = {package, package.replace("-", "_"), *modules_of(package)}
         either = "|".join(
             re.escape(word) for word in words if len(word) > 2
         )  # not the py of a file
@@ -217,6 +230,10 @@ def case_of(
     versions: Mapping[str, Version] | None = None,
     ranges: Mapping[str, str] | None = None,
 ) -> Case:
+    """Parse a message; only the end of a long one is read.
+
+    A given Python and given versions override those of the message.
+    """
     read = Text(text)
     trace, facts = all_facts(read)
     listed = (Asked(what=n, range=r, line=0) for n, r in (ranges or {}).items())
@@ -241,7 +258,23 @@ def findings(case: Case) -> list[Finding]:
     first: dict[tuple[str, ...], Finding] = {}
     for finding in matched:
         first.setdefault((finding.cause, *(finding.packages[:1] or (finding.sentence,))), finding)
-    return [_mended(case, finding) if finding.is_fault else finding for finding in first.values()]
+    judged = [_unless_refuted(case, finding) for finding in first.values()]
+    return [_mended(case, f) if f.is_fault else f for f in judged]
+
+
+def _unless_refuted(case: Case, finding: Finding) -> Finding:
+    """A finding, or a remark where its fix is installed: nothing that a list refutes is a fault."""
+    # A resolver's message is about the requested packages, not about the installed ones.
+    need = requirement_of(finding.needs)
+    is_of_files = finding.cause in ("conflict", "no-artifact", "build")
+    if need is None or not need.specifier or finding.pin or is_of_files:
+        return finding
+    given = case.given_python if need.name == PYTHON else case.installed.get(need.name)
+    if given is None or not need.specifier.contains(given, prereleases=True):
+        return finding
+    name = "Python" if need.name == PYTHON else need.name
+    words = {"what": f"{name}{need.specifier}", "there": f"{name} {given}"}
+    return _say("refuted", [], *finding.lines, **words)
 
 
 # ---- the change that fixes it
@@ -397,21 +430,10 @@ def _meet(what: str, one: str, other: str) -> bool:
     if first is None or second is None:
         return True
     both, known = first & second, index(what)
+    if known is None:
+        return not both.is_unsatisfiable()
     exact = [v for c in both if c.operator == "==" and (v := version_of(c.version))]
-    candidates = [*known.versions, *exact] if known is not None else _near(both)
-    return any(both.contains(version, prereleases=True) for version in candidates)
-
-
-def _near(both: SpecifierSet) -> Iterator[Version]:
-    yield from (Version("0"), Version("99999"))
-    for base in filter(None, (version_of(clause.version.replace(".*", "")) for clause in both)):
-        release = list(base.release)
-        yield base
-        for place in range(len(release)):
-            for step in (-1, 0, 1):
-                nearby = [*release[:place], max(0, release[place] + step)]
-                for more in ([], [0, 1], [1], [9999]):
-                    yield Version(".".join(map(str, [*nearby, *more])))
+    return any(both.contains(v, prereleases=True) for v in (*known.versions, *exact))
 
 
 def _conflict(case: Case, one: Wish, other: Wish) -> Finding:
@@ -475,10 +497,6 @@ def _shown(text: str) -> str:
 def _unnamed_conflict(case: Case) -> Made:
     asked = [fact for fact in case.all(Asked) if fact.what != PYTHON]
     needs = [fact for fact in case.all(Requires) if not fact.is_check]
-    is_conda = re.search(r"UnsatisfiableError|following specifications were", case.text.flat)
-    if is_conda and len(asked) == 1 and not needs and asked[0].range:
-        (lone,) = asked
-        yield _say("channel-lacks", [lone.what], lone.line, wanted=_shown(lone.range))
     if not asked or "because these package versions have conflicting" not in case.text.flat:
         return
     if not case.all(Requires):
@@ -535,28 +553,33 @@ def _is_spoken_of(case: Case, fact: Requires) -> bool:
 def _python_refused(case: Case) -> Made:
     asked = next((fact.range for fact in case.all(Asked) if fact.what == PYTHON), "")
     for fact in case.all(Requires):
-        wish = specifier(fact.range)
-        if fact.what != PYTHON or not fact.range or wish is None:
-            continue
-        is_too_wide = bool(asked) and not _is_within(asked, wish)
-        ours = case.python
-        if ours is not None and wish.contains(ours, prereleases=True) and not is_too_wide:
-            continue
-        beside = f", and Python {_shown(asked)} is asked for" if is_too_wide else case.yours()
-        is_project = is_too_wide and re.search(r"[<>]", asked)
-        yield _say(
-            "python-refused",
-            [PYTHON, fact.who],
-            fact.line,
-            needs=f"python{wish}",
-            pin=case.pin(fact.who, ANY) if ours is not None else "",
-            advice=f"Narrow the project's requires-python to {wish}." if is_project else "",
-            rank=2 if beside else 3,
-            who=case.title(fact.who) or "What is installed",
-            wanted=_shown(fact.range),
-            ours=beside,
-        )
-        return
+        if fact.what == PYTHON and fact.range and (finding := _refusing(case, fact, asked)):
+            yield finding
+            return
+
+
+def _refusing(case: Case, fact: Requires, asked: str, *lines: int) -> Finding | None:
+    wish, ours = specifier(fact.range), case.python
+    if wish is None:
+        return None
+    is_too_wide = bool(asked) and not _is_within(asked, wish)
+    if ours is not None and wish.contains(ours, prereleases=True) and not is_too_wide:
+        return None
+    beside = f", and Python {_shown(asked)} is asked for" if is_too_wide else case.yours()
+    is_project = is_too_wide and re.search(r"[<>]", asked)
+    return _say(
+        "python-refused",
+        [PYTHON, fact.who],
+        fact.line,
+        *lines,
+        needs=f"python{wish}",
+        pin=case.pin(fact.who, ANY) if ours is not None and not lines else "",
+        advice=f"Narrow the project's requires-python to {wish}." if is_project else "",
+        rank=1 if lines else 2 if beside else 3,
+        who=case.title(fact.who, fact.version) or "What is installed",
+        wanted=_shown(fact.range),
+        ours=beside or (", and yours is none of these" if lines else ""),
+    )
 
 
 def _is_within(asked: str, wish: SpecifierSet) -> bool:
@@ -575,7 +598,12 @@ def _no_file(case: Case) -> Made:
     for what, facts in by_name.items():
         fact = next((f for f in facts if f.range), facts[0])
         refused = [r for r in case.all(Refused) if _is_of(r, what, fact)]
-        yield _refused_by_python(case, fact, refused) if refused else _absent(case, fact, facts)
+        newest = max(refused, key=lambda r: version_of(r.version) or Version("0"), default=None)
+        if newest is None:
+            yield _absent(case, fact, facts)
+        else:
+            theirs = Requires(what, newest.version, PYTHON, newest.range, newest.line)
+            yield from filter(None, [_refusing(case, theirs, "", fact.line)])
 
 
 def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
@@ -681,21 +709,6 @@ def _is_of(refused: Refused, what: str, fact: Absent) -> bool:
         return False
     is_one = known is None or version in known.versions
     return is_one and (wish is None or wish.contains(version, prereleases=True))
-
-
-def _refused_by_python(case: Case, fact: Absent, refused: list[Refused]) -> Finding:
-    newest = max(refused, key=lambda each: version_of(each.version) or Version("0"))
-    return _say(
-        "python-refused",
-        [PYTHON, fact.what],
-        newest.line,
-        fact.line,
-        needs=f"python{specifier(newest.range) or ANY}",
-        rank=1,
-        who=f"{fact.what} {newest.version}",
-        wanted=_shown(newest.range),
-        ours=case.yours() or ", and yours is none of these",
-    )
 
 
 # ---- 6: a source release that failed to build
@@ -893,7 +906,7 @@ def _candidate(
     # Reading a package's names is slow: a mentioned package comes first, mostly alone.
     if len(named) == 1 and (sure := differing(named)):
         return sure[0]
-    matched = differing(list(packages)[:8])
+    matched = differing(sorted(packages, key=lambda p: not case.mentions(p))[:8])
     spoken = [presence for presence in matched if case.mentions(presence.package)]
     if is_common:  # a name of many packages belongs to the mentioned one, or to none
         matched = spoken

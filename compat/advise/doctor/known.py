@@ -60,6 +60,19 @@ def package_of_module(module: str) -> str:
     return owner
 
 
+@cache
+def _modules() -> dict[str, list[str]]:
+    by_package: dict[str, list[str]] = {}
+    for module, package in _data("names").items():
+        by_package.setdefault(package, []).append(module)
+    return by_package
+
+
+def modules_of(package: str) -> list[str]:
+    """The modules of a package, and the short names that programs give them."""
+    return _modules().get(package, [])
+
+
 def packages_known() -> list[str]:
     return sorted(set(_data("names").values()))
 
