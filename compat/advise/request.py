@@ -41,6 +41,26 @@ class Want(Value, frozen=True):
         named = (_version(clause.version.removesuffix(".*")) for clause in self.specifier)
         return tuple(version for version in named if version is not None)
 
+    @property
+    def is_possible(self) -> bool:
+        """Whether a version could satisfy it: a named one, the next in each of its numbers, or one
+        below them all.
+        """
+        above = (
+            Version(".".join(map(str, (*bound.release[:part], bound.release[part] + 1))))
+            for bound in (Version(f"{version.base_version}.0.0") for version in self.bounds)
+            for part in range(len(bound.release))
+        )
+        candidates = (Version("0"), *self.bounds, *above)
+        return len(self.bounds) < len(self.specifier) or any(
+            meets(self.specifier, self._coordinate(each), (each,)) for each in candidates
+        )
+
+    def _coordinate(self, version: Version) -> Version:
+        if isinstance(self.axis, InterpreterAxis):
+            return Version(minor_series(version))
+        return self.axis.select.coordinate(version)
+
 
 class Request(Value, frozen=True):
     """A user's versions, the required capabilities, and the goal.
@@ -88,7 +108,7 @@ def request_of(
         Want(axis=axis, specifier=asked[axis.name]) for axis in matrix.axes if axis.name in asked
     )
     for want in wants:
-        if want.specifier.is_unsatisfiable():
+        if not want.is_possible:
             clauses = " and ".join(sorted(map(str, want.specifier)))
             raise UsageError.of(
                 f"no version of {label(want.axis)} is {clauses}", hint="ask about one at a time"

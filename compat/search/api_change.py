@@ -160,10 +160,10 @@ class _Reader:
             case ast.Tuple() | ast.List():
                 for part in target.elts:
                     self._assigned(part, None)
-                for given in value.keywords if isinstance(value, ast.Call) else ():
+                for keyword in value.keywords if isinstance(value, ast.Call) else ():
                     # __getattr__, __dir__, __all__ = lazy_loader.attach(..., submod_attrs={...})
-                    if self.has_getattr and given.arg in ("submodules", "submod_attrs"):
-                        self.names |= dict.fromkeys(_lazy_names(given.value))
+                    if self.has_getattr and keyword.arg in ("submodules", "submod_attrs"):
+                        self.names |= dict.fromkeys(_lazy_names(keyword.value))
             case ast.Subscript(value=ast.Name(id=name)) if self.has_getattr or "import" in name:
                 if isinstance(value, ast.List):
                     self.names |= dict.fromkeys(_strings(value.elts))

@@ -269,11 +269,11 @@ def _unless_refuted(case: Case, finding: Finding) -> Finding:
     is_of_files = finding.cause in ("conflict", "no-artifact", "build")
     if need is None or not need.specifier or finding.pin or is_of_files:
         return finding
-    given = case.given_python if need.name == PYTHON else case.installed.get(need.name)
-    if given is None or not need.specifier.contains(given, prereleases=True):
+    installed = case.given_python if need.name == PYTHON else case.installed.get(need.name)
+    if installed is None or not need.specifier.contains(installed, prereleases=True):
         return finding
     name = "Python" if need.name == PYTHON else need.name
-    words = {"what": f"{name}{need.specifier}", "there": f"{name} {given}"}
+    words = {"what": f"{name}{need.specifier}", "there": f"{name} {installed}"}
     return _say("refuted", [], *finding.lines, **words)
 
 
@@ -298,10 +298,8 @@ def _mended(case: Case, finding: Finding) -> Finding:
         if index(name) is not None and not changed["pin"]:
             changed |= _files_of(case, name, text)
             offered = version_of(changed.get("pin", "").partition("==")[2])
-            known = index(name)
-            is_out = offered is not None and wish is not None and not wish.contains(offered)
-            if finding.cause != "conflict" and is_out and known and wish and known.newest(wish):
-                changed["pin"] = ""  # the newest for this Python, which lacks it as well
+            if offered is not None and wish is not None and not wish.contains(offered):
+                changed["pin"] = ""  # what is nearest lacks it as well
         others = [p for p in finding.packages if p not in (name, PYTHON)]
         if not changed["pin"] and others and not changed.get("needs", "").startswith(PYTHON):
             # No release of the asked one: one of the asker that fits what is there, else both.
@@ -311,15 +309,25 @@ def _mended(case: Case, finding: Finding) -> Finding:
             changed |= newer if way else _of_one_time(case, finding)
     elif finding.direction not in ("drop", "python"):
         changed |= _of_one_time(case, finding)
-    if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
-        about = name or culprit
-        lacking = "no release that fits is known" if index(about) else f"the files of {about} are"
-        lacking += "" if index(about) else " not in the data that this command carries"
-        changed["advice"] = f"{finding.advice} No change was checked: {lacking}.".strip()
     needs = changed.pop("needs", "")
     if needs.startswith(f"{PYTHON}==") and not changed.get("pin"):
         changed["python"] = needs.removeprefix(f"{PYTHON}==").removesuffix(".*")
+    if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
+        words = (
+            f"{finding.advice} No change was checked: {_why_unchecked(finding, name or culprit)}."
+        )
+        changed["advice"] = words.strip()
     return msgspec.structs.replace(finding, **{k: v for k, v in changed.items() if v})
+
+
+def _why_unchecked(finding: Finding, about: str) -> str:
+    if about == PYTHON:
+        return f"no Python from {PYTHONS[0]} to {PYTHONS[-1]} fits"
+    if index(about) is None:
+        return f"the files of {about} are not in the data that this command carries"
+    if finding.cause in ("binary-incompatible", "illegal-instruction"):
+        return f"the data does not show which {about} was built for this machine"
+    return "no release that fits is known"
 
 
 def _python_in(case: Case, finding: Finding, wish: SpecifierSet) -> str:
@@ -776,8 +784,12 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         if presence.always:
             return None
         is_inner = fact.module.count(".") > 1 or "._" in fact.module
+        # A rare name that another module of the package has did move; others are generated on
+        # access, or typos.
+        is_rare = presence.never and "_" in fact.name and 0 < len(known.homes(fact.name)) < 12
+        is_inner |= is_rare and known.has_module(fact.module)
         if not presence.had and not (importer or fact.since or fact.file or is_inner):
-            return None  # a typo, or a name that is generated on access
+            return None
         if presence.is_known:
             return _moved(case, presence, shown, fact.line)
     if not package or (not importer and is_users_own(fact.module, case.trace)):

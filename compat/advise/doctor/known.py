@@ -216,8 +216,12 @@ class Api:
     def elsewhere(self, module: str, name: str) -> Presence | None:
         """Which releases have a name in another module with the same last part."""
         tail = f".{module.rpartition('.')[2]}"
-        matched = [m for m in self._modules if m.endswith(tail) and self._spans_of(m, name)]
+        matched = [m for m in self.homes(name) if m.endswith(tail)]
         return self.name(min(matched, key=len), name) if matched else None
+
+    def homes(self, name: str) -> list[str]:
+        """The modules that have a name in some release."""
+        return [module for module in self._modules if self._spans_of(module, name)]
 
     def has_module(self, module: str) -> bool:
         return module in self._modules
@@ -345,6 +349,9 @@ class Index:
     @property
     def versions(self) -> list[Version]:
         return list(self._rows)
+
+    def is_wheel(self, version: Version) -> bool:
+        return self._rows[version][:1] not in ("", "|")
 
     def fits(self, version: Version, python: Version) -> bool:
         row = self._rows.get(version, "|||")
