@@ -668,25 +668,19 @@ class _Question:
             return "", ""
         asked = None if published is None else published.requires_python
         release = self._installed_release(name)
-        lacks = release is not None and not self._has_file(release, True)
+        tags = accepted_tags(self.python, self.matrix.platform)
+        # A yanked file counts, as an exact pin installs it.
+        lacks = release is not None and not any(
+            admits(required_python(release, artifact), self.python)
+            and (not artifact.is_wheel or not tags.isdisjoint(artifact.tags))
+            for artifact in release.artifacts
+        )
         if asked is None and release is not None and lacks:
             texts = {required_python(release, artifact) for artifact in release.artifacts}
             asked = next(iter(texts)) if len(texts) == 1 else None
         if not admits(asked, self.python):
             return str(asked or ""), "requires-python"
         return "", "no-artifact" if lacks and not self.packages.is_whole else ""
-
-    def _has_file(self, release: Release, is_installed: bool = False) -> bool:
-        """Whether the release has a file for the Python, where known.
-
-        An installed one may be yanked, as an exact pin installs it.
-        """
-        return self.python is None or any(
-            (is_installed or not artifact.yanked)
-            and admits(required_python(release, artifact), self.python)
-            and (not artifact.is_wheel or not self._tags.isdisjoint(artifact.tags))
-            for artifact in release.artifacts
-        )
 
     @cached_property
     def _releases(self) -> dict[str, dict[Version, Release]]:
@@ -695,11 +689,6 @@ class _Question:
             package.name: {release.version: release for release in package.releases}
             for package in (*self.catalogue.packages, *required)
         }
-
-    @cached_property
-    def _tags(self) -> frozenset[object]:
-        assert self.python is not None, "tags are asked for where the Python is known"
-        return frozenset(accepted_tags(self.python, self.matrix.platform))
 
     @cached_property
     def _markers(self) -> dict[str, str]:
