@@ -64,6 +64,48 @@ READ = {
     # Data and science.
     20: "dask fsspec s3fs statsmodels scikit-image imbalanced-learn nltk gensim librosa joblib",
 }
+# How programs call packages, and modules whose package has no data of its own.
+ALIASES = {
+    "np": "numpy",
+    "pd": "pandas",
+    "tf": "tensorflow",
+    "plt": "matplotlib",
+    "sns": "seaborn",
+    "nx": "networkx",
+    "jnp": "jax",
+    "tff": "tensorflow-federated",
+    "tfp": "tensorflow-probability",
+    "xgb": "xgboost",
+    "mx": "mxnet",
+    "Crypto": "pycryptodome",
+    "OpenSSL": "pyopenssl",
+    "PIL": "pillow",
+    "_cffi_backend": "cffi",
+    "_distutils_hack": "setuptools",
+    "_pytest": "pytest",
+    "_yaml": "pyyaml",
+    "absl": "absl-py",
+    "attr": "attrs",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python",
+    "dateutil": "python-dateutil",
+    "google._upb": "protobuf",
+    "google.api": "googleapis-common-protos",
+    "google.api_core": "google-api-core",
+    "google.auth": "google-auth",
+    "google.protobuf": "protobuf",
+    "grpc": "grpcio",
+    "grpc_tools": "grpcio-tools",
+    "jwt": "pyjwt",
+    "mpl_toolkits": "matplotlib",
+    "pkg_resources": "setuptools",
+    "pvectorc": "pyrsistent",
+    "pytorch": "torch",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "tree": "dm-tree",
+    "yaml": "pyyaml",
+}
 MOST, ANCHORS = {name: most for most, names in READ.items() for name in names.split()}, 6
 UV = shutil.which("uv") or "uv"
 
@@ -441,21 +483,8 @@ def names_of_all():
         is_shared = len(found.get(head, ()) or found.get(f"{head}()", ())) > 1
         if len(packages) < (4 if key[0] != "." else 2) and (is_shared or key[0] == "."):
             found[key] = packages
-    aliases = {
-        "np": "numpy",
-        "pd": "pandas",
-        "tf": "tensorflow",
-        "plt": "matplotlib",
-        "sns": "seaborn",
-        "nx": "networkx",
-        "jnp": "jax",
-        "tff": "tensorflow-federated",
-        "tfp": "tensorflow-probability",
-        "xgb": "xgboost",
-        "mx": "mxnet",
-    }
     owners = {name: sorted(packages) for name, packages in found.items() if len(packages) <= 16}
-    size = write("names.xz", aliases | modules)
+    size = write("names.xz", ALIASES | modules | {name.lower(): ALIASES[name] for name in ALIASES})
     # One line a name, so that it is found without parsing a hundred thousand of them.
     lines = "".join(f"\n{name}\t{' '.join(owners[name])}" for name in sorted(owners)) + "\n"
     data = lzma.compress(lines.encode(), preset=6)

@@ -18,12 +18,11 @@ from packaging.version import Version
 
 from compat.advise.doctor.facts import Requires, requirement_of
 from compat.advise.doctor.infer import Case, Finding, case_of
-from compat.advise.doctor.known import index
+from compat.advise.doctor.known import index, package_of
 from compat.advise.message import shows, signs
 from compat.advise.named_builds import (
     base_of,
     lying_over_each_other,
-    module_package,
     of_other_days,
     short_names,
     stand_ins,
@@ -750,7 +749,7 @@ def _named_packages(outcome: Failed) -> set[str]:
     """The packages of a failure's thing and place, as far as their names show."""
     place = re.sub(r"(\.\w+)?(:\d+)?$", "", outcome.place).replace("/", ".")
     return {
-        PYTHON if re.match(r"python3\.\d", text) else canonicalize_name(module_package(text))
+        PYTHON if re.match(r"python3\.\d", text) else package_of(text)
         for text in (outcome.thing, place)
         if text
     }

@@ -50,10 +50,11 @@ from compat.advise.doctor.known import (
     library,
     modules_of,
     owners,
+    package_of,
     package_of_module,
     packages_known,
 )
-from compat.advise.doctor.parse import Frame, Traceback, all_facts, is_users_own, package_of
+from compat.advise.doctor.parse import Frame, Traceback, all_facts, is_users_own
 from compat.declare.toml import toml_document
 from compat.run.outcome import Cause
 from compat.value import Value
@@ -775,7 +776,7 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         return _say("shadowed", [], fact.line, place=fact.file, top=top)
     if library().has_module(fact.module):
         return _moved(case, library().name(fact.module, fact.name), shown, fact.line)
-    package = _provider(fact.module)
+    package = package_of(fact.module)
     known, importer = api(package), case.beside(package)
     if known is not None and (known.has_module(fact.module) or top in known.modules):
         presence = known.name(fact.module, fact.name)
@@ -801,10 +802,6 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         return _say("lacks", packages, fact.line, name=shown, who=who)
     needs = f"{package}<{fact.since}"
     return _say("removed", packages, fact.line, needs=needs, since=fact.since, name=shown)
-
-
-def _provider(module: str) -> str:
-    return package_of_module(module) or package_of(module)
 
 
 def _moved(
@@ -883,7 +880,7 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     if name == "NoneType":
         return None
     if "." in fact.module and not library().has_module(fact.module.partition(".")[0]):
-        return unknown(_provider(fact.module), importer) if importer else None
+        return unknown(package_of(fact.module), importer) if importer else None
     presence: Presence | None
     if name in _BUILTINS or "." in fact.module or not own:
         presence = library().attribute(name, fact.name)
@@ -946,7 +943,7 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
         rf"|\bfrom ([\w.]+) import [^#]{{0,80}}\b{re.escape(top)}\b",
         case.text.flat,
     )
-    home = _provider(next((a or b for a, b in imported), top))
+    home = package_of(next((a or b for a, b in imported), top))
     keys = [last, f"{last}()", top if "." in name else ""]
     short = ".".join(name.split(".")[-2:])
     sure = owners(f"{short}({argument}") or owners(f".{last}({argument}")
@@ -1041,7 +1038,7 @@ def _missing_module(case: Case, fact: NoModule) -> Finding | None:
     if library().has_module(top):
         presence = library().module(fact.module if library().has_module(fact.module) else top)
         return _moved(case, presence, shown, fact.line, "missing-module")
-    package = _provider(fact.module)
+    package = package_of(fact.module)
     if package not in case.versions:  # `changedetectionio` of changedetection.io
         stem = package.replace("-", "")
         package = next((n for n in case.versions if n.replace("-", "") == stem), package)

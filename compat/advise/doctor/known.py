@@ -16,6 +16,7 @@ from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.doctor.facts import requirement_of, specifier
@@ -56,8 +57,15 @@ def corrected(package: str, version: Version, name: str) -> str:
 
 
 def package_of_module(module: str) -> str:
-    owner: str = _data("names").get(module.partition(".")[0], "")
-    return owner
+    """The known package of a module; messages are matched in any case, and so are modules."""
+    names, (top, *inner) = _data("names"), module.split(".")[:2]
+    owners_of = (names.get(key) or names.get(key.lower()) for key in (".".join([top, *inner]), top))
+    return str(next(filter(None, owners_of), ""))
+
+
+def package_of(module: str) -> str:
+    top = module.partition(".")[0]
+    return package_of_module(module) or (str(canonicalize_name(top)) if top else "")
 
 
 @cache

@@ -37,8 +37,8 @@ from compat.advise.doctor.facts import (
     pattern,
     version_of,
 )
-from compat.advise.doctor.known import index, package_of_module
-from compat.advise.named_builds import is_own_name, module_package
+from compat.advise.doctor.known import index, package_of, package_of_module
+from compat.advise.named_builds import is_own_name
 from compat.value import Value
 
 _CELL = re.compile(r"^\s*(?P<path><(?:ipython-input|stdin|string)[^>]*>)")
@@ -95,14 +95,6 @@ class Traceback(Value, frozen=True):
             for part in re.split(r"[/\\]", frame.path)
         )
         return frozenset(part for part in parts if part)
-
-
-def package_of(module: str) -> str:
-    return (
-        package_of_module(module) or str(canonicalize_name(module_package(module)))
-        if module
-        else ""
-    )
 
 
 def read_traceback(text: Text) -> Traceback:
