@@ -313,10 +313,10 @@ def _mended(case: Case, finding: Finding) -> Finding:
     needs = changed.pop("needs", "")
     if needs.startswith(f"{PYTHON}==") and not changed.get("pin"):
         changed["python"] = needs.removeprefix(f"{PYTHON}==").removesuffix(".*")
-    there = case.versions.get(culprit)
+    present = case.versions.get(culprit)
     shift = dict(pin.split("==") for pin in changed.get("pin", "").split()).get(culprit)
-    if shift and there and not (finding.direction or changed.get("direction")):
-        changed["direction"] = "older" if Version(shift) < there else "newer"
+    if shift and present and not (finding.direction or changed.get("direction")):
+        changed["direction"] = "older" if Version(shift) < present else "newer"
     if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
         why = _why_unchecked(finding, name or culprit)
         changed["advice"] = f"{finding.advice} No change was checked: {why}.".strip()

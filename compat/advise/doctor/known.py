@@ -10,7 +10,7 @@ import lzma
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -234,31 +234,31 @@ class Api:
     def has_module(self, module: str) -> bool:
         return module in self._modules
 
-    @cached_property
-    def _classes(self) -> tuple[dict[str, dict[str, set[str]]], dict[str, set[str]]]:
-        members: dict[str, dict[str, set[str]]] = {}
-        bases: dict[str, set[str]] = {}
+    def _class(self, owner: str) -> tuple[dict[str, set[str]], set[str]]:
+        """The spans of each member of a class, and its bases."""
+        members: dict[str, set[str]] = {}
+        bases = set[str]()
         for by_spans in self._modules.values():
             for spans, names in by_spans.items():
-                for name in names.split(" "):
-                    if "<" in name:
-                        owner, _, base = name.partition("<")
-                        bases.setdefault(owner, set()).add(base)
-                    elif "." in name:
-                        owner, _, attribute = name.partition(".")
-                        members.setdefault(owner, {}).setdefault(attribute, set()).add(spans)
+                for name in (
+                    names.split(" ") if f"{owner}." in names or f"{owner}<" in names else ()
+                ):
+                    if name.startswith(f"{owner}<"):
+                        bases.add(name[len(owner) + 1 :])
+                    elif name.startswith(f"{owner}."):
+                        members.setdefault(name[len(owner) + 1 :], set()).add(spans)
         return members, bases
 
     def attribute(self, name: str, attribute: str) -> Presence:
         """Which releases' class, or one of its bases, has an attribute."""
-        members, bases = self._classes
         queue, visited, spans = [name.rpartition(".")[2]], set[str](), set[str]()
         while queue:
             each = queue.pop()
             if each not in visited:
                 visited.add(each)
-                spans |= members.get(each, {}).get(attribute, set())
-                queue += bases.get(each, ())
+                members, bases = self._class(each)
+                spans |= members.get(attribute, set())
+                queue += bases
         return self._presence(spans)
 
     def accepts(self, function: str, argument: str) -> Presence | None:
@@ -291,7 +291,7 @@ class Api:
             if matched:
                 return self._presence(filter(None, min(matched)[3]))
             # A class without its own `__init__` accepts the arguments of its base.
-            queue += sorted(self._classes[1].get(last.rpartition(".")[2], set()) - visited)
+            queue += sorted(self._class(last.rpartition(".")[2])[1] - visited)
         return None
 
     def takers(self, argument: str) -> Iterator[Presence]:
