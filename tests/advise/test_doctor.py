@@ -296,6 +296,22 @@ def test_what_the_list_refutes_is_not_said() -> None:
     assert not asked(text, listed="werkzeug==2.2.3\n")
 
 
+def test_what_an_installed_release_refutes_is_a_remark() -> None:
+    text = "TypeError: 'type' object is not subscriptable"
+    assert asked(text, "3.7")[0].packages == ("python",)
+    remarks = findings(case_of(text, Version("3.12")))
+    assert [remark.is_fault for remark in remarks] == [False]
+    assert "Python 3.12 is installed" in remarks[0].sentence
+
+
+def test_without_a_change_the_reason_is_that_of_the_package() -> None:
+    conda = "UnsatisfiableError:\n  - enum34 -> python[version='2.7.*']\n  - python=3.7\n"
+    assert "no Python from 3.5 to 3.15 fits" in asked(conda)[0].advice
+    system = "ImportError: /lib/libc.so.6: version `GLIBC_2.29' not found (required by"
+    system += f" {SITE}/tensorflow/_pywrap.so)"
+    assert "which tensorflow was built for this machine" in asked(system)[0].advice
+
+
 @pytest.mark.parametrize(
     ("line", "wanted"),
     [
