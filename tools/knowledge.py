@@ -209,7 +209,14 @@ def joined(surfaces):
     """Every name of a release as `module:name`, a module itself as `module:`, with what `import *`
     brings; `module:?` where a module is open.
     """
-    found = {}
+    found, surfaces = {}, dict(surfaces)
+    for module, each in list(surfaces.items()):
+        for folder in (n.partition(".")[2] for n in each.names if n.startswith("__path__.")):
+            inner = f"{module}.{folder}."
+            moved = {
+                f"{module}.{m.removeprefix(inner)}": m for m in surfaces if m.startswith(inner)
+            }
+            surfaces |= {name: surfaces[m] for name, m in moved.items() if name not in surfaces}
     for module, each in surfaces.items():
         found[f"{module}:"] = None
         names = dict(_with_stars(module, surfaces, frozenset()))

@@ -124,7 +124,11 @@ class _Reader:
                 self.read(node.body)
             case ast.Expr(value=ast.Call()):
                 # globals().update(...), _import_all(globals()) and the like
-                self.is_open |= "globals()" in ast.unparse(node)
+                text = ast.unparse(node)
+                self.is_open |= "globals()" in text
+                # A folder whose modules are found in this one's place, as `__path__.api`.
+                folder = re.match(r"__path__\.(?:append|extend|insert)\(.*'(\w+)'", text)
+                self.names |= {f"__path__.{folder[1]}": None} if folder else {}
             case _:
                 pass
 

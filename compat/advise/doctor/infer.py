@@ -295,7 +295,9 @@ def _mended(case: Case, finding: Finding) -> Finding:
         if finding.rank > 5:
             changed |= _of_one_time(case, finding)
     elif name:
-        changed["pin"] = case.pin(name, wish)
+        is_built = finding.cause == "binary-incompatible" and not text and len(finding.packages) > 1
+        changed = changed | {"pin": ""} | (_of_one_time(case, finding) if is_built else {})
+        changed["pin"] = changed["pin"] or case.pin(name, wish)
         if index(name) is not None and not changed["pin"]:
             changed |= _files_of(case, name, text)
             offered = version_of(changed.get("pin", "").partition("==")[2])
