@@ -541,7 +541,7 @@ def test_real_cases(name: str, first: int, named: int, wrong: int, silent_of_fin
     ],
 )
 def test_blind_cases(name: str, culprit: int, direction: int, works: int, fine: int) -> None:
-    """Reports whose truths were written before they were asked; what they showed was mended since."""
+    """Reports whose truths were written before they were asked; what they showed was mended."""
     counts = {"culprit": 0, "direction": 0, "works": 0, "wrong": 0, "quiet": 0}
     for case in tomllib.loads((HERE / f"doctor_{name}.toml").read_text("utf-8"))["cases"]:
         python = Version(case["python"]) if "python" in case else None
