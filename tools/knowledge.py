@@ -61,8 +61,8 @@ READ = {
     # What the web and its tools import.
     24: "aiohttp botocore uvicorn anyio httpcore kombu pyjwt docker tornado jsonschema pyopenssl"
     " virtualenv poetry poetry-core pytest-asyncio flake8 black rich",
-    # Data and science.
-    20: "dask fsspec s3fs statsmodels scikit-image imbalanced-learn nltk gensim librosa joblib",
+    # Data and science; not dask, whose classes have the names of those of pandas.
+    20: "fsspec s3fs statsmodels scikit-image imbalanced-learn nltk gensim librosa joblib",
 }
 # How programs call packages, and modules whose package has no data of its own.
 ALIASES = {
