@@ -321,7 +321,8 @@ def _mended(case: Case, finding: Finding) -> Finding:
         changed["direction"] = "older" if Version(shift) < present else "newer"
     if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
         why = _why_unchecked(finding, name or culprit)
-        changed["advice"] = f"{finding.advice} No change was checked: {why}.".strip()
+        advice = changed.get("advice", finding.advice)
+        changed["advice"] = f"{advice} No change was checked: {why}.".strip()
     return msgspec.structs.replace(finding, **{k: v for k, v in changed.items() if v})
 
 
@@ -392,6 +393,8 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
     if newest_of != "Python" and their is not None and newest is not None:
         asked = their.requires(newest, newest_of, case.python)
         fitting = case.pin(newest_of, specifier(asked[-1])) if asked else ""
+        if asked and not fitting:
+            return {}  # what the newest requires is gone
         if not fitting and known is not None and newest in their.days:
             matched = known.of_day(their.days[newest], case.python)
             fitting = f"{newest_of}=={matched}" if matched is not None else ""
