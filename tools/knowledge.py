@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Generate what `compat doctor` knows of packages: names and parameters by release, wheels by
 Python, and published requirements.
 
@@ -8,30 +7,25 @@ Python, and published requirements.
     python tools/knowledge.py --known 1/6         a part of all that are known, again
     python tools/knowledge.py --bounds FILE       corrections of bounds by conda-forge, as JSON
 
-Python sources are read out of wheels by range requests and parsed with `ast`; nothing is run. A file
-that a release shares with the one before is neither fetched nor parsed again.
+uv unpacks wheels, and their sources are parsed with `ast`; nothing is run. Only releases that were
+not read before are read, with a few others to compare their parameters with.
 """
 
-import io
 import json
 import lzma
 import os
 import re
-import struct
+import shutil
 import subprocess
 import sys
-import tarfile
+import tempfile
 import time
-import zipfile
-import zlib
 from pathlib import Path
-from typing import Any
 
-import requests
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
-from remotezip import RemoteZip
 
+from compat.advise.doctor.known import Index
 from compat.index.pypi import PyPISource
 from compat.index.settings import settings
 from compat.search.api_change import Surface, module_of, surface
@@ -47,114 +41,182 @@ ONLY = {
         r"^(?:tensorflow|tensorflow_core)/(?:__init__|_api/v2/(?!.*compat/v[12]/compat).*__init__|compat/v1/.*__init__|contrib/[^/]*/__init__)\.py$"
     ),
     "torch": re.compile(r"^torch/(?:[a-z]\w*/)*\w+\.py$"),
+    "transformers": re.compile(
+        r"^transformers/(?:\w+|(?:utils|generation|data|pipelines|integrations)/\w+|models/(?:\w+/)?__init__|models/(?:auto|bert|gpt2|llama|t5|clip)/\w+)\.py$"
+    ),
+    "diffusers": re.compile(
+        r"^diffusers/(?:\w+|(?:utils|models|schedulers|loaders)/\w+|pipelines/(?:\w+/)?__init__|pipelines/(?:pipeline_utils|stable_diffusion/\w+))\.py$"
+    ),
 }
-MOST, GAP = 28, 200_000
-SESSION = requests.Session()
+# Packages whose names are read, beside those that have data: how many releases, and why these.
+# Reports name these most, by the corpora and by what their errors import. Where one of them
+# breaks its users with most minor releases, more are read.
+READ = {
+    60: "jax openai huggingface-hub tokenizers fastapi starlette setuptools keras",
+    36: "transformers tensorflow-probability langchain-core pillow ipython cryptography sphinx",
+    # Extensions of the frameworks, which break with each of them.
+    30: "tensorflow-addons tensorflow-text tensorflow-hub tensorflow-federated diffusers accelerate"
+    " torchvision torchaudio sentence-transformers peft datasets lightning numba xgboost seaborn"
+    " langchain-openai langchain-community",
+    # What the web and its tools import.
+    24: "aiohttp botocore uvicorn anyio httpcore kombu pyjwt docker tornado jsonschema pyopenssl"
+    " virtualenv poetry poetry-core pytest-asyncio flake8 black rich",
+    # Data and science; not dask, whose classes have the names of those of pandas.
+    20: "fsspec s3fs statsmodels scikit-image imbalanced-learn nltk gensim librosa joblib",
+}
+# How programs call packages, and modules whose package has no data of its own.
+ALIASES = {
+    "np": "numpy",
+    "pd": "pandas",
+    "tf": "tensorflow",
+    "plt": "matplotlib",
+    "sns": "seaborn",
+    "nx": "networkx",
+    "jnp": "jax",
+    "tff": "tensorflow-federated",
+    "tfp": "tensorflow-probability",
+    "xgb": "xgboost",
+    "mx": "mxnet",
+    "Crypto": "pycryptodome",
+    "OpenSSL": "pyopenssl",
+    "PIL": "pillow",
+    "_cffi_backend": "cffi",
+    "_distutils_hack": "setuptools",
+    "_pytest": "pytest",
+    "_yaml": "pyyaml",
+    "absl": "absl-py",
+    "attr": "attrs",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python",
+    "dateutil": "python-dateutil",
+    "google._upb": "protobuf",
+    "google.api": "googleapis-common-protos",
+    "google.api_core": "google-api-core",
+    "google.auth": "google-auth",
+    "google.protobuf": "protobuf",
+    "grpc": "grpcio",
+    "grpc_tools": "grpcio-tools",
+    "jwt": "pyjwt",
+    "mpl_toolkits": "matplotlib",
+    "pkg_resources": "setuptools",
+    "pvectorc": "pyrsistent",
+    "pytorch": "torch",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "tree": "dm-tree",
+    "yaml": "pyyaml",
+}
+MOST, ANCHORS = {name: most for most, names in READ.items() for name in names.split()}, 6
+UV = shutil.which("uv") or "uv"
 
 
-def sampled(versions):
-    """Of few releases all; of more the first and the last of each series, and some between."""
-    final = [v for v in versions if not v.is_prerelease]
-    if len(final) <= MOST:
+def spread(items, most):
+    if len(items) <= most:
+        return list(items)
+    return (
+        [items[round(i * (len(items) - 1) / (most - 1))] for i in range(most)] if most > 1 else []
+    )
+
+
+def sampled(versions, most):
+    """Of few releases all; of more the first and the last of each major series and of each minor
+    one, as far as they fit, and some between.
+    """
+    final = [v for v in versions if not (v.is_prerelease or v.is_postrelease)]
+    if len(final) <= most:
         return final
-    series = {}
+    minor, major = {}, {}
     for version in final:
-        series.setdefault(version.release[:2], []).append(version)
-    step = max(1, len(final) // MOST)
-    chosen = {v for group in series.values() for v in (group[0], group[-1], *group[::step])}
-    if len(chosen) > MOST * 2:  # the last of each series, and of the rest every few
-        last = sorted({version.release[:2]: version for version in final}.values())[-MOST:]
-        step = -(-len(final) // (MOST * 2 - len(last)))
-        chosen = {*last, *final[::step]}
-    return sorted(chosen)
+        minor.setdefault(version.release[:2], []).append(version)
+        major.setdefault(version.release[0], []).append(version)
+    edges = {v for group in major.values() for v in (group[0], group[-1])}
+    edges = edges if len(major) <= 12 else set()
+    firsts, lasts = ([group[place] for group in minor.values()] for place in (0, -1))
+    if len(minor) * 2 <= most:
+        chosen = {*firsts, *lasts}
+        chosen |= set(spread([v for v in final if v not in chosen], most - len(chosen)))
+    elif len(minor) <= most:
+        chosen = {*lasts, *spread(firsts, most - len(lasts))}
+    else:
+        chosen = {*spread(lasts, most)}
+    return sorted(chosen | edges)
 
 
-def chosen(release):
-    files = [a for a in release.artifacts if not a.filename.endswith((".exe", ".egg", ".rpm"))]
-    wheels = [a for a in files if a.is_wheel]
-
-    def order(wheel: Any) -> tuple[bool, bool, str]:
-        is_pure = any(tag.platform == "any" for tag in wheel.tags)
-        return not is_pure, "linux" not in wheel.filename, wheel.filename
-
-    return min(wheels, key=order) if wheels else next(iter(files), None)
-
-
-def from_wheel(url, only, cache, total):
-    with RemoteZip(url, session=SESSION) as wheel:
-        infos = sorted(wheel.infolist(), key=lambda i: i.header_offset)
-    wanted, found = [], {}
-    for info in infos:
-        name = re.sub(r"^[^/]+\.data/(?:purelib|platlib)/", "", info.filename)
-        module = module_of(name)
-        if module is None or SKIPPED.search(name) or (only and not only.match(name)):
+def unpacked(name, version, python, folder, cache):
+    """The modules of a release by name; a file that was parsed before is not parsed again."""
+    target, only, found = folder / "files", ONLY.get(name), {}
+    command = [UV, "pip", "install", "--no-deps", "--no-config", "--only-binary", ":all:"]
+    command += ["--target", str(target), "--cache-dir", str(folder / "cache")]
+    command += ["--python-version", str(python), "--python-platform", "x86_64-manylinux_2_40"]
+    done = subprocess.run(
+        [*command, f"{name}=={version}"], capture_output=True, text=True, timeout=300, check=False
+    )
+    if done.returncode:
+        raise OSError(" ".join(done.stderr.split())[-160:])
+    for path in sorted(target.rglob("*")):
+        place = path.relative_to(target).as_posix()
+        module = module_of(place)
+        is_read = module is not None and path.is_file() and not SKIPPED.search(place)
+        if not is_read or (only and not only.match(place)):
             continue
-        if not name.endswith(".py"):
-            found.setdefault(
-                module, Surface(names={}, stars=(), aliases={}, bases={}, is_open=True)
-            )
+        if not place.endswith(".py"):
+            compiled = Surface(names={}, stars=(), aliases={}, bases={}, is_open=True)
+            found.setdefault(module, compiled)
             continue
-        key = (name, info.CRC, info.file_size)
-        if key in cache:
-            found[module] = cache[key]
-        else:
-            wanted.append((info, name, module, key))
-    groups = []
-    for item in wanted:
-        start = item[0].header_offset
-        end = start + item[0].compress_size + 400 + len(item[0].filename)
-        if groups and start - groups[-1][1] < GAP:
-            groups[-1][1] = end
-            groups[-1][2].append(item)
-        else:
-            groups.append([start, end, [item]])
-    for start, end, items in groups:
-        data = SESSION.get(url, headers={"Range": f"bytes={start}-{end}"}, timeout=120).content
-        total[0] += len(data)
-        for info, name, module, key in items:
-            at = info.header_offset - start
-            n, m = struct.unpack("<HH", data[at + 26 : at + 30])
-            raw = data[at + 30 + n + m : at + 30 + n + m + info.compress_size]
-            text = zlib.decompress(raw, -15) if info.compress_type else raw
-            cache[key] = found[module] = surface(text, module, name.endswith("/__init__.py"))
-    return found
-
-
-def from_sdist(url, cache, tops):
-    data = SESSION.get(url, timeout=120).content
-    files = {}
-    try:
-        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            for member in archive:
-                if member.isfile() and member.name.endswith(".py"):
-                    files[member.name] = archive.extractfile(member).read()
-    except tarfile.TarError:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            files = {n: archive.read(n) for n in archive.namelist() if n.endswith(".py")}
-    found = {}
-    for path, text in files.items():
-        name = (
-            path.partition("/")[2].removeprefix("src/").removeprefix("lib/").removeprefix("python/")
-        )
-        module = module_of(name)
-        if (
-            module is None
-            or SKIPPED.search(name)
-            or (tops and module.partition(".")[0] not in tops)
-        ):
-            continue
-        key = (name, hash(text), len(text))
+        text = path.read_bytes()
+        key = (place, hash(text), len(text))
         if key not in cache:
-            cache[key] = surface(text, module, name.endswith("/__init__.py"))
+            cache[key] = surface(text, module, place.endswith("/__init__.py"))
         found[module] = cache[key]
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.rmtree(folder / "cache", ignore_errors=True)
     return found
+
+
+def numbers(text, count):
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last) + 1 if last else count)
+
+
+def extended(content, api):
+    """Add what was read before. The data has only parameters that changed; the others are those of
+    a release that was read both times.
+    """
+    releases = [Version(v) for v in content["releases"]]
+    before, count = [{} for _ in releases], len(releases)
+    for module, by_spans in content["names"].items():
+        for spans_of_names, names in by_spans.items():
+            for number in numbers(spans_of_names, count):
+                before[number] |= {f"{module}:{each}": None for each in names.split(" ")}
+    changed = {
+        name: {p: set(numbers(text, count)) for p, text in by_parameter.items()}
+        for name, by_parameter in content["calls"].items()
+    }
+    fixed = {}
+    for version in reversed([v for v in releases if v in api]):
+        for name, accepts in api[version].items():
+            same = [p for p in accepts or () if p not in changed.get(name, {})]
+            fixed.setdefault(name, same)
+    for number, (version, names) in enumerate(zip(releases, before, strict=True)):
+        for name in names:
+            own = [p for p, present in changed.get(name, {}).items() if number in present]
+            names[name] = (*fixed.get(name, ()), *own) or None
+        api.setdefault(version, names)
 
 
 def joined(surfaces):
     """Every name of a release as `module:name`, a module itself as `module:`, with what `import *`
     brings; `module:?` where a module is open.
     """
-    found = {}
+    found, surfaces = {}, dict(surfaces)
+    for module, each in list(surfaces.items()):
+        for folder in (n.partition(".")[2] for n in each.names if n.startswith("__path__.")):
+            inner = f"{module}.{folder}."
+            moved = {
+                f"{module}.{m.removeprefix(inner)}": m for m in surfaces if m.startswith(inner)
+            }
+            surfaces |= {name: surfaces[m] for name, m in moved.items() if name not in surfaces}
     for module, each in surfaces.items():
         found[f"{module}:"] = None
         names = dict(_with_stars(module, surfaces, frozenset()))
@@ -270,37 +332,10 @@ def pythons_of(release):
 
 
 def generate(name, is_read=True):
-    began, total = time.time(), [0]
+    began = time.time()
     source = PyPISource(settings(), Path(os.environ.get("KNOWLEDGE_CACHE", "/tmp/knowledge-cache")))
     package = source.package(name)
     by_version = {r.version: r for r in package.releases if not r.yanked and r.artifacts}
-    api, cache, tops = [], {}, set()
-    releases = sampled(sorted(by_version))
-    requires = {}
-    for version in reversed(releases):
-        artifact = chosen(by_version[version])
-        try:
-            if artifact.is_wheel:
-                found = from_wheel(artifact.url, ONLY.get(name), cache, total) if is_read else None
-                published = source.published(artifact)
-                requires[str(version)] = [
-                    re.sub(r"\s+", "", r.partition(";")[0])
-                    + (";" + r.partition(";")[2].strip() if ";" in r else "")
-                    for r in published.requires_dist
-                    if "extra ==" not in r.replace("extra==", "extra ==")
-                ]
-            else:
-                found = from_sdist(artifact.url, cache, tops) if is_read else None
-        except Exception as error:
-            print(f"{name} {version}: {type(error).__name__} {error}"[:200], file=sys.stderr)
-            continue
-        if not found:
-            continue
-        if not tops:
-            tops = {m.partition(".")[0] for m in found}
-        api.append((version, joined(found)))
-    api.reverse()
-    size = write(f"{name}.api.xz", content_of(name, api)) if is_read else 0
     wheels, last = [], None
     for version, release in sorted(by_version.items()):
         row = pythons_of(release)
@@ -308,16 +343,48 @@ def generate(name, is_read=True):
         wheels.append([str(version), day, "" if row == last else row])
         last = row
     needs, last = {}, None
-    for version in (str(v) for v in releases):
-        if version in requires and requires[version] != last:
-            needs[version] = last = requires[version]
+    for version in sampled(sorted(by_version), 60):
+        wheel = next((a for a in by_version[version].artifacts if a.is_wheel), None)
+        published = source.published(wheel).requires_dist if wheel else ()
+        lines = [
+            re.sub(r"\s+", "", r.partition(";")[0])
+            + (";" + r.partition(";")[2].strip() if ";" in r else "")
+            for r in published
+            if "extra ==" not in r.replace("extra==", "extra ==")
+        ]
+        if wheel and lines != last:
+            needs[str(version)] = last = lines
     index = {"package": name, "wheels": wheels, "requires": needs}
     small = write(f"{name}.index.xz", index)
+    size, count = read(name, Index(index)) if is_read else (0, 0)
     print(
-        f"{name}: {len(api)} of {len(by_version)} releases, {size // 1000} + {small // 1000} kB,"
-        f" {total[0] // 1_000_000} MB read, {time.time() - began:.0f} s, {time.process_time():.0f} CPU s",
+        f"{name}: {count} of {len(by_version)} releases, {size // 1000} + {small // 1000} kB,"
+        f" {time.time() - began:.0f} s, {time.process_time():.0f} CPU s",
         flush=True,
     )
+
+
+def read(name, known):
+    path, cache, api = FOLDER / f"{name}.api.xz", {}, {}
+    before = json.loads(lzma.decompress(path.read_bytes())) if path.exists() else None
+    having = [Version(v) for v in before["releases"]] if before else []
+    usable = [v for v in sorted(known.versions) if known.is_wheel(v) and known.pythons(v)]
+    anchors = spread([v for v in having if v in usable], ANCHORS)
+    new = [v for v in sampled(usable, MOST.get(name, 30)) if v not in having]
+    with tempfile.TemporaryDirectory() as folder:
+        for version in [*anchors, *new] if new else []:
+            pythons = known.pythons(version)
+            python = next((p for p in reversed(pythons) if p <= Version("3.12")), pythons[0])
+            try:
+                api[version] = joined(unpacked(name, version, python, Path(folder), cache))
+            except (OSError, subprocess.SubprocessError) as error:
+                print(f"{name} {version}: {error}"[:200], file=sys.stderr)
+    if not set(api) - set(anchors):
+        return path.stat().st_size if before else 0, len(having)
+    if before:
+        extended(before, api)
+    content = content_of(name, sorted((v, names) for v, names in api.items() if names))
+    return write(path.name, content), len(content["releases"])
 
 
 def python(interpreters):
@@ -423,21 +490,8 @@ def names_of_all():
         is_shared = len(found.get(head, ()) or found.get(f"{head}()", ())) > 1
         if len(packages) < (4 if key[0] != "." else 2) and (is_shared or key[0] == "."):
             found[key] = packages
-    aliases = {
-        "np": "numpy",
-        "pd": "pandas",
-        "tf": "tensorflow",
-        "plt": "matplotlib",
-        "sns": "seaborn",
-        "nx": "networkx",
-        "jnp": "jax",
-        "tff": "tensorflow-federated",
-        "tfp": "tensorflow-probability",
-        "xgb": "xgboost",
-        "mx": "mxnet",
-    }
-    owners = {name: sorted(packages) for name, packages in found.items() if len(packages) <= 8}
-    size = write("names.xz", aliases | modules)
+    owners = {name: sorted(packages) for name, packages in found.items() if len(packages) <= 16}
+    size = write("names.xz", ALIASES | modules | {name.lower(): ALIASES[name] for name in ALIASES})
     # One line a name, so that it is found without parsing a hundred thousand of them.
     lines = "".join(f"\n{name}\t{' '.join(owners[name])}" for name in sorted(owners)) + "\n"
     data = lzma.compress(lines.encode(), preset=6)

@@ -16,14 +16,13 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.doctor.facts import requirement_of
-from compat.advise.doctor.infer import Finding
-from compat.advise.doctor.known import index
-from compat.advise.message import Message, read_message, signs
+from compat.advise.doctor.facts import Requires, requirement_of
+from compat.advise.doctor.infer import Case, Finding, case_of
+from compat.advise.doctor.known import index, package_of
+from compat.advise.message import shows, signs
 from compat.advise.named_builds import (
     base_of,
     lying_over_each_other,
-    module_package,
     of_other_days,
     short_names,
     stand_ins,
@@ -41,12 +40,10 @@ from compat.results.answer import Answer, mostly_works, verdict_clause
 from compat.results.learnt import KeptBlame
 from compat.results.record import PYTHON, Record, involved
 from compat.results.snapshot import Snapshot
-from compat.run.outcome import Cause, Failed, Outcome, parse_outcome
+from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.value import Value
 
 State = Literal["proven", "unproven", "broken"]
-# The evidence of a problem: a run, published metadata, or a pasted message.
-Ground = Literal["run", "metadata", "message"]
 # What `pip freeze` omits: https://pip.pypa.io/en/stable/cli/pip_freeze/ (--all), 2026-11-23.
 _NOT_IN_FREEZE = frozenset(("pip", "setuptools", "wheel", "distribute"))
 # Packages that pytest requires, which a user of the library does not need.
@@ -56,25 +53,6 @@ _OF_PYTEST = frozenset(
         *("attrs", "importlib-metadata", "zipp", "typing-extensions", "pygments", "colorama"),
     )
 )
-
-
-class Problem(Value, frozen=True):
-    """A known problem of an environment.
-
-    `packages` are at fault, the first most, by normalised name, `python` for the interpreter.
-    `because` and `link` are the declared explanation, if any. `needs` is a requirement that would
-    fix it, and `capability` what fails; empty where unknown.
-    """
-
-    cause: Cause
-    packages: tuple[str, ...]
-    sentence: str
-    ground: Ground
-    because: str = ""
-    link: str = ""
-    needs: str = ""
-    capability: str = ""
-    is_mended_by_version: bool = False
 
 
 class ImportGuard(Value, frozen=True, array_like=True):
@@ -129,19 +107,17 @@ class Diagnosis(Value, frozen=True):
 
     state: State
     proof: Answer | None
-    problems: tuple[Problem, ...]
+    problems: tuple[Finding, ...]
     notes: tuple[str, ...]
     pins: tuple[tuple[str, Version], ...]
     neighbour: Neighbour | None
 
 
-def diagnosis(
-    known: KnownFacts, packages: PackageList, message: Message | None = None
-) -> Diagnosis:
+def diagnosis(known: KnownFacts, packages: PackageList, message: Case | None = None) -> Diagnosis:
     return _Question(known, packages, message).answer()
 
 
-def touches(matrix: Matrix, packages: PackageList, message: Message | None) -> bool:
+def touches(matrix: Matrix, packages: PackageList, message: Case | None) -> bool:
     """Return whether a message mentions a matrix's subject or its findings blame it; without a
     message, whether a list has it or a differently named build of it.
     """
@@ -166,9 +142,9 @@ def concerns(matrix: Matrix, answer: "Diagnosis", packages: PackageList) -> bool
     )
 
 
-def _speaks_of(matrix: Matrix, message: Message | None) -> bool:
+def _speaks_of(matrix: Matrix, message: Case | None) -> bool:
     names = (matrix.subject_axis.package, matrix.suite.module)
-    return message is not None and any(message.names(name) for name in names if name)
+    return message is not None and any(message.mentions(name) for name in names if name)
 
 
 class TestedSet(NamedTuple):
@@ -196,7 +172,7 @@ class TestedSet(NamedTuple):
 class _Question:
     """An environment, or a list with a message, compared with what is known of a matrix."""
 
-    def __init__(self, known: KnownFacts, packages: PackageList, message: Message | None) -> None:
+    def __init__(self, known: KnownFacts, packages: PackageList, message: Case | None) -> None:
         self.known, self.packages, self.message = known, packages, message
         self.matrix, self.catalogue = known.snapshot.matrix, known.snapshot.catalogue
         self.python, self.versions = packages.python, packages.versions
@@ -211,8 +187,7 @@ class _Question:
             if entry.cell.id in known.pins and entry.tested
         ]
         self.proof = next((s for s in self.sets if s.is_proof and self._is_same(s)), None)
-        placed = [] if message is None else list(self._findings(message))
-        self.findings = [(finding, self._refutation(finding)) for finding in placed]
+        self.findings = [] if message is None else list(self._findings(message))
 
     def answer(self) -> Diagnosis:
         proof, tried = self.proof, self._tried_versions()
@@ -226,7 +201,7 @@ class _Question:
         # The problems, of each cause and package the first; one without a package only where no
         # other has its cause.
         placed = {problem.cause for problem in against if problem.packages}
-        first: dict[tuple[str, ...], Problem] = {}
+        first: dict[tuple[str, ...], Finding] = {}
         for problem in against:
             if problem.packages or problem.cause not in placed:
                 first.setdefault((problem.cause, *problem.packages[:1]), problem)
@@ -250,7 +225,6 @@ class _Question:
         )
 
     def _notes(self) -> Iterator[str]:
-        yield from dict.fromkeys(refuted for _, refuted in self.findings if refuted)
         for name, axis in self.axes.items():
             version, build = self.versions.get(name), self.stand_ins.get(name)
             last = self.catalogue.of(axis).releases[-1].version
@@ -281,12 +255,12 @@ class _Question:
             )
 
     def _pins(
-        self, problems: Sequence[Problem], needs: Sequence[Requirement], near: TestedSet | None
+        self, problems: Sequence[Finding], needs: Sequence[Requirement], near: TestedSet | None
     ) -> Iterator[tuple[str, Version]]:
         """The nearest tested set's version of each package at fault, where another version fixes it
         and all known problems.
         """
-        if near is None or not all(problem.is_mended_by_version for problem in problems):
+        if near is None or not all(map(self._is_mended_by_version, problems)):
             return
         for name in dict.fromkeys(problem.packages[0] for problem in problems):
             version, own = near.pins.get(name), [need for need in needs if need.name == name]
@@ -294,6 +268,11 @@ class _Question:
                 return
             if self.versions.get(name) != version:
                 yield name, version
+
+    def _is_mended_by_version(self, problem: Finding) -> bool:
+        # A message shows that the subject's release does not fit, and not which one does.
+        fixed = (PYTHON, self.subject) if problem.ground == "message" else (PYTHON,)
+        return bool(problem.needs) and problem.packages[0] not in fixed
 
     # ---- tested sets
 
@@ -426,14 +405,14 @@ class _Question:
 
     # ---- problems from runs
 
-    def _of_runs(self) -> Iterator[Problem]:
+    def _of_runs(self) -> Iterator[Finding]:
         """The failures of runs with the same Python and the same packages in question."""
         red = [tested for tested in self.sets if self._fails_alike(tested)]
         if red:
             entry = min(red, key=lambda alike: len(self._differing(alike, self.versions))).entry
             yield self._recorded(entry, f"tested as {entry.cell.id} on {entry.latest}: ")
 
-    def _recorded(self, entry: Answer, where: str) -> Problem:
+    def _recorded(self, entry: Answer, where: str) -> Finding:
         outcome = entry.outcome
         assert isinstance(outcome, Failed), "what is red has failed"
         issue = self.known.snapshot.explained(entry)
@@ -443,7 +422,7 @@ class _Question:
             conditions = dict(issue.when.as_table())
             # An explanation that holds below a version shows what fixes it.
             needs = _opposite(conditions.get(self.matrix.interpreters.name, ""))
-        return Problem(
+        return Finding(
             cause=outcome.cause,
             packages=(PYTHON, *spoken_of) if needs else spoken_of,
             sentence=f"{where}{self.known.words(outcome)}",
@@ -454,7 +433,7 @@ class _Question:
             capability=outcome.subject if outcome.stage == "test" else "",
         )
 
-    def _of_blames(self) -> Iterator[Problem]:
+    def _of_blames(self) -> Iterator[Finding]:
         for blame in self.known.blames:
             if self.python is None or not blame.includes(self.python, self.versions):
                 continue
@@ -463,7 +442,7 @@ class _Question:
             names = " and ".join(f"{each.package} {each.fails}" for each in blame.packages)
             first = blame.packages[0]
             is_newer = Version(first.fails) > Version(first.works)
-            yield Problem(
+            yield Finding(
                 cause=outcome.cause,
                 packages=tuple(each.package for each in blame.packages),
                 sentence=(
@@ -472,10 +451,9 @@ class _Question:
                 ),
                 ground="run",
                 needs=f"{first.package}{f'<{first.fails}' if is_newer else f'>={first.works}'}",
-                is_mended_by_version=True,
             )
 
-    def _of_guards(self) -> Iterator[Problem]:
+    def _of_guards(self) -> Iterator[Finding]:
         """The import-time requirements of installed releases that installed packages violate."""
         for guard in self.known.guards:
             need = requirement_of(guard.requirement)
@@ -484,7 +462,7 @@ class _Question:
                 continue
             if str(self.versions.get(guard.of)) != guard.version:
                 continue
-            yield Problem(
+            yield Finding(
                 cause="version-guard",
                 packages=(need.name, guard.of),
                 sentence=(
@@ -493,12 +471,11 @@ class _Question:
                 ),
                 ground="run",
                 needs=guard.requirement,
-                is_mended_by_version=True,
             )
 
     # ---- problems from a message
 
-    def _of_message(self) -> Iterator[Problem]:
+    def _of_message(self) -> Iterator[Finding]:
         """Published causes whose signs are in the message, each by the run most like the
         environment, then the findings of the rules.
 
@@ -518,16 +495,14 @@ class _Question:
         shown: dict[str, Answer] = {}
         for entry in sorted(known.snapshot.known if concerns else (), key=likeness, reverse=True):
             outcome, pins = entry.outcome, known.pins.get(entry.cell.id, {})
-            if not isinstance(outcome, Failed) or not message.shows(signs(outcome)):
+            if not isinstance(outcome, Failed) or not shows(message.text, signs(outcome)):
                 continue
             named = _named_packages(outcome) & pins.keys() & self.versions.keys()
             if all(self.versions[name] == pins[name] for name in named):
                 shown.setdefault(str(msgspec.structs.replace(outcome, at="")), entry)
         for entry in list(shown.values())[:2]:
             yield self._recorded(entry, f"known from a run of {entry.cell.id}: ")
-        for finding, refuted in self.findings:
-            if not refuted:
-                yield self._found(finding)
+        yield from self.findings
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -536,7 +511,7 @@ class _Question:
         named = (package.name for package in self.catalogue.packages)
         return frozenset({PYTHON, *pinned, *required, *named})
 
-    def _findings(self, message: Message) -> Iterator[Finding]:
+    def _findings(self, message: Case) -> Iterator[Finding]:
         """The doctor's findings in a message about the matrix, under the matrix's names.
 
         The message mentions its subject, or the matrix knows a package in question.
@@ -555,37 +530,9 @@ class _Question:
             packages = tuple(dict.fromkeys(map(full, finding.packages)))
             bases = (base_of(name, self.short) for name in packages)
             if finding.is_fault and (speaks or not self._names.isdisjoint((*packages, *bases))):
-                yield msgspec.structs.replace(finding, packages=packages)
-
-    def _refutation(self, finding: Finding) -> str:
-        """Why a finding cannot be the cause: its fix is installed; else empty."""
-        need = requirement_of(finding.needs)
-        # A resolver's message is about the requested packages, not about the installed ones.
-        if need is None or finding.cause in ("conflict", "no-artifact", "build"):
-            return ""
-        is_python = need.name == PYTHON
-        installed = self.python if is_python else self.versions.get(need.name)
-        if installed is None or not _admits(need, installed):
-            return ""
-        name = "Python" if is_python else need.name
-        return (
-            f"Such a message mostly means that {name}{need.specifier} is needed. {name} {installed}"
-            " is installed, so its cause is another one."
-        )
-
-    def _found(self, finding: Finding) -> Problem:
-        package = finding.packages[0] if finding.packages else ""
-        is_of_files = finding.cause in ("no-artifact", "build")
-        # An unavailable package is no need: a set without it is searched for.
-        needs = "" if is_of_files else finding.needs
-        return Problem(
-            cause=finding.cause,
-            packages=finding.packages,
-            sentence=finding.sentence,
-            ground="message",
-            needs=needs,
-            is_mended_by_version=bool(needs) and package not in (PYTHON, self.subject),
-        )
+                # An unavailable package is no need: a set without it is searched for.
+                needs = "" if finding.cause in ("no-artifact", "build") else finding.needs
+                yield msgspec.structs.replace(finding, packages=packages, needs=needs)
 
     def _tried_versions(self) -> dict[str, Version]:
         """The versions of the axes' packages in a message.
@@ -597,7 +544,7 @@ class _Question:
         mentioned = {n: v for n, v in self.message.versions.items() if n in self.axes}
         asked = {
             (need.name, need.specifier)
-            for asks in self.message.requires
+            for asks in self.message.all(Requires)
             if asks.who == self.subject
             and (need := requirement_of(f"{asks.what}{asks.range}")) is not None
         }
@@ -618,14 +565,14 @@ class _Question:
 
     # ---- problems from names and dates of builds
 
-    def _of_builds(self) -> Iterator[Problem]:
+    def _of_builds(self) -> Iterator[Finding]:
         """Overlapping builds of one package, and nightly builds of other weeks
         than the subject's.
         """
         strangers = of_other_days(self.subject, self.versions, self.short)
         if strangers:
             nightly, *others = strangers
-            yield Problem(
+            yield Finding(
                 cause="conflict",
                 packages=(self.subject, *(build.name for build in others)),
                 sentence=(
@@ -636,7 +583,7 @@ class _Question:
                 ground="metadata",
             )
         for base, builds in lying_over_each_other(self.versions, self.short, self._names):
-            yield Problem(
+            yield Finding(
                 cause="conflict",
                 packages=(base, *(build.name for build in builds if build.name != base)),
                 sentence=(
@@ -648,7 +595,7 @@ class _Question:
 
     # ---- problems from published metadata
 
-    def _of_metadata(self) -> Iterator[Problem]:
+    def _of_metadata(self) -> Iterator[Finding]:
         """The published requirements that installed versions violate, the subject's own first.
 
         Except those that a working tested set with the same coordinates violates alike. A list may
@@ -663,7 +610,7 @@ class _Question:
                 sentence = f"{who} has no file for Python {self.python}."
                 if needs:
                     sentence = f"{who} requires Python {asked}, and this is Python {self.python}."
-                yield Problem(
+                yield Finding(
                     cause=lacks,
                     packages=(PYTHON, name),
                     sentence=sentence,
@@ -684,13 +631,12 @@ class _Question:
                     present_as = f"and in its place {build} is installed"
                 elif present is None:
                     present_as = "which is not installed"
-                yield Problem(
+                yield Finding(
                     cause="missing-module" if present is None else "conflict",
                     packages=(package, name),
                     sentence=f"{who} requires {package}{specifier}, {present_as}.",
                     ground="metadata",
                     needs=f"{package}{specifier}",
-                    is_mended_by_version=True,
                 )
 
     def _is_broken_alike(self, name: str, package: str, installed: Version | None) -> bool:
@@ -721,7 +667,13 @@ class _Question:
             return "", ""
         asked = None if published is None else published.requires_python
         release = self._installed_release(name)
-        lacks = release is not None and not self._has_file(release, True)
+        tags = accepted_tags(self.python, self.matrix.platform)
+        # A yanked file counts, as an exact pin installs it.
+        lacks = release is not None and not any(
+            admits(required_python(release, artifact), self.python)
+            and (not artifact.is_wheel or not tags.isdisjoint(artifact.tags))
+            for artifact in release.artifacts
+        )
         if asked is None and release is not None and lacks:
             texts = {required_python(release, artifact) for artifact in release.artifacts}
             asked = next(iter(texts)) if len(texts) == 1 else None
@@ -729,29 +681,12 @@ class _Question:
             return str(asked or ""), "requires-python"
         return "", "no-artifact" if lacks and not self.packages.is_whole else ""
 
-    def _has_file(self, release: Release, is_installed: bool = False) -> bool:
-        """Whether the release has a file for the Python, where known.
-
-        An installed one may be yanked, as an exact pin installs it.
-        """
-        return self.python is None or any(
-            (is_installed or not artifact.yanked)
-            and admits(required_python(release, artifact), self.python)
-            and (not artifact.is_wheel or not self._tags.isdisjoint(artifact.tags))
-            for artifact in release.artifacts
-        )
-
     @cached_property
     def _releases(self) -> dict[str, dict[Version, Release]]:
         return {
             package.name: {release.version: release for release in package.releases}
             for package in (*self.catalogue.packages, *self.catalogue.required)
         }
-
-    @cached_property
-    def _tags(self) -> frozenset[object]:
-        assert self.python is not None, "tags are asked for where the Python is known"
-        return frozenset(accepted_tags(self.python, self.matrix.platform))
 
     @cached_property
     def _markers(self) -> dict[str, str]:
@@ -813,7 +748,7 @@ def _named_packages(outcome: Failed) -> set[str]:
     """The packages of a failure's thing and place, as far as their names show."""
     place = re.sub(r"(\.\w+)?(:\d+)?$", "", outcome.place).replace("/", ".")
     return {
-        PYTHON if re.match(r"python3\.\d", text) else canonicalize_name(module_package(text))
+        PYTHON if re.match(r"python3\.\d", text) else package_of(text)
         for text in (outcome.thing, place)
         if text
     }
@@ -870,7 +805,7 @@ def _is_guard(outcome: Outcome) -> bool:
 
 def _guards(record: Record) -> Iterator[ImportGuard]:
     versions = {canonicalize_name(pin.name): pin.version for pin in record.installed}
-    for asks in read_message(record.log).requires:
+    for asks in case_of(record.log).all(Requires):
         need = requirement_of(f"{asks.what}{asks.range}")
         if asks.is_check and asks.who in versions and need is not None:
             version = str(Version(versions[canonicalize_name(asks.who)]))

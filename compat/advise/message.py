@@ -1,14 +1,10 @@
-"""Reads a message: the doctor's findings, and whether it shows a published cause."""
+"""Whether a message shows a published cause of a failure."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from packaging.version import Version
-
-from compat.advise.doctor.facts import Requires, Text
-from compat.advise.doctor.infer import Finding, case_of, findings
+from compat.advise.doctor.facts import Text
 from compat.run.outcome import Failed
-from compat.value import Value
 
 # A text shows a cause when it has all parts of one of its signs, as `flat` writes them.
 Sign = tuple[str, ...]
@@ -22,59 +18,23 @@ _ERRORS = {
 }
 
 
-class Message(Value, frozen=True):
-    """The content of a message: the doctor's findings, the surest first, the requirements of
-    packages, the Python, and the versions by normalised name.
-    """
+def shows(text: Text, signs_of_cause: tuple[Sign, ...]) -> bool:
+    whole = _flat(text)
 
-    text: str
-    findings: tuple[Finding, ...]
-    requires: tuple[Requires, ...]
-    python: Version | None
-    versions: dict[str, Version]
+    def is_there(part: str) -> bool:
+        sign = rf"(?<![\w-]){re.escape(part)}(?![\w-]|\.\w)"
+        return re.search(sign, whole, re.ASCII) is not None
 
-    def names(self, name: str) -> bool:
-        sign = rf"(?<![\w-]){re.escape(flat(name))}(?![\w-])"
-        return re.search(sign, flat(self.text)) is not None
-
-    def shows(self, signs_of_cause: tuple[Sign, ...]) -> bool:
-        whole = flat(self.text)
-
-        def is_there(part: str) -> bool:
-            sign = rf"(?<![\w-]){re.escape(part)}(?![\w-]|\.\w)"
-            return re.search(sign, whole, re.ASCII) is not None
-
-        return any(all(map(is_there, sign)) for sign in signs_of_cause)
-
-
-def read_message(
-    text: str,
-    python: Version | None = None,
-    versions: Mapping[str, Version] | None = None,
-    ranges: Mapping[str, str] | None = None,
-) -> Message:
-    """Parse a message; only the end of a long one is read.
-
-    A given Python and given versions override those of the message.
-    """
-    case = case_of(text, python, versions, ranges)
-    return Message(
-        text=legible(text),
-        findings=tuple(findings(case)),
-        requires=tuple(case.all(Requires)),
-        python=case.python,
-        versions=case.versions,
-    )
-
-
-def legible(text: str) -> str:
-    """Return a text for the search of signs: parsed, without quotes."""
-    return Text(text).flat.replace("'", "")
+    return any(all(map(is_there, sign)) for sign in signs_of_cause)
 
 
 def flat(text: str) -> str:
-    """Return a text for the search of signs: legible, in lower case, with `-` for `_`."""
-    return legible(text).lower().replace("_", "-")
+    """Return a text for the search of signs: without quotes, in lower case, with `-` for `_`."""
+    return _flat(Text(text))
+
+
+def _flat(text: Text) -> str:
+    return text.flat.replace("'", "").lower().replace("_", "-")
 
 
 def signs(failed: Failed) -> tuple[Sign, ...]:

@@ -6,7 +6,6 @@ import datetime
 import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from functools import cache
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
@@ -108,24 +107,6 @@ def base_of(name: str, short: Mapping[str, str]) -> str:
 def short_names(matrix: "Matrix") -> dict[str, str]:
     others = {canonicalize_name(name): name for name in matrix.namesakes}
     return others | {axis.short: axis.normalised_name for axis in matrix.packages}
-
-
-@cache
-def _by_lower() -> dict[str, str]:
-    return {module.lower(): package for module, package in grammar()["modules"].items()}
-
-
-def module_package(module: str) -> str:
-    """Return the package of a module: the known one, or the name of its top module.
-
-    Messages are matched case-insensitively, and so are modules.
-    """
-    parts = module.split(".")
-    for length in range(len(parts), 0, -1):
-        package = _by_lower().get(".".join(parts[:length]).lower())
-        if package is not None:
-            return package
-    return parts[0]
 
 
 def is_own_name(name: str) -> bool:

@@ -27,17 +27,6 @@ class AdviceAxis(Value, frozen=True):
     coordinates: tuple[str, ...]
 
 
-class Rank(Value, frozen=True):
-    """The position of a row among all by each goal, 0 for the best."""
-
-    best: int
-    newest: int
-    stable: int
-    closest: int
-    published: int
-    minimum: int
-
-
 class AdviceRow(Value, frozen=True):
     """A proven combination.
 
@@ -51,6 +40,7 @@ class AdviceRow(Value, frozen=True):
     axes whose version the release's own requirements exclude. `tested` counts the counting runs,
     `days` their days. `stale` says why its evidence is old, `lifted` which requirements it
     violates, `published` what a plain install does; `uv` and `pip` are the lines that install it.
+    `rank` is its position among all by each goal, 0 for the best.
     """
 
     id: str
@@ -76,7 +66,7 @@ class AdviceRow(Value, frozen=True):
     published: int
     uv: tuple[int, ...]
     pip: tuple[int, ...]
-    rank: Rank
+    rank: dict[Goal, int]
 
 
 class AdviceTable(Value, frozen=True):
@@ -184,5 +174,5 @@ def _rows(
             published=number(as_published(snapshot, proof.cell).sentence),
             uv=uv,
             pip=pip,
-            rank=Rank(**{goal: ranks.of(proof, goal) for goal in GOALS}),
+            rank={goal: ranks.of(proof, goal) for goal in GOALS},
         )

@@ -17,8 +17,7 @@ import msgspec
 from packaging.version import Version
 
 from compat.advise.doctor.facts import MOST_READ, PYTHON
-from compat.advise.doctor.infer import Finding
-from compat.advise.message import Message, read_message
+from compat.advise.doctor.infer import Case, Finding, case_of
 from compat.advise.package_list import MOST_CHARACTERS, PackageList, listed_versions, read_list
 from compat.cli.arguments import Exit, argument, given, matrices_folder, matrix_names, option
 from compat.cli.output import envelope, note, say
@@ -46,19 +45,17 @@ class _Asked:
         self, packages: PackageList, text: str, python: Version | None, installer: str
     ) -> None:
         self.installer = installer
-        self.read = read_message(
-            text, python or packages.python, packages.versions, packages.ranges
-        )
+        self.read = case_of(text, python or packages.python, packages.versions, packages.ranges)
         if python is None and packages.python is None and text:
             packages = msgspec.structs.replace(packages, python=self.read.python)
         self.packages = packages
-        self.message: Message | None = self.read if text.strip() else None
+        self.message: Case | None = self.read if text.strip() else None
 
     def may_concern(self, declaration: str) -> bool:
         """Whether a name in a matrix's declaration is in the message or in the list: reading the
         matrix itself takes longer than the answer.
         """
-        text = self.message.text.lower().replace("_", "-") if self.message is not None else ""
+        text = self.message.text.flat.lower().replace("_", "-") if self.message is not None else ""
         names = re.findall(r'^(?:package|module|subject) = "(.+)"', declaration, re.MULTILINE)
         stems = {re.sub(r"[-_.]+", "-", name.lower()) for name in names}
         listed = {*self.packages.versions, *self.packages.ranges} if not text else ()

@@ -40,9 +40,10 @@ def surface(source: bytes, module: str, is_package: bool) -> Surface:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Surface(names={}, stars=(), aliases={}, bases={}, is_open=True)
     reader = _Reader(module, is_package)
-    reader.has_getattr = any(
-        isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in body
+    inner = (
+        node for part in body if isinstance(part, ast.If) for node in (*part.body, *part.orelse)
     )
+    reader.has_getattr = any(map(_is_lazy, (*body, *inner)))
     reader.read(body)
     return Surface(
         names=reader.names,
@@ -52,6 +53,19 @@ def surface(source: bytes, module: str, is_package: bool) -> Surface:
         exports=None if reader.exports is None else tuple(sorted(reader.exports)),
         is_open=reader.is_open,
     )
+
+
+def _is_lazy(node: ast.AST) -> bool:
+    """Whether a statement gives a module names on access: its `__getattr__`, or an object in its
+    place in `sys.modules`.
+    """
+    match node:
+        case ast.FunctionDef(name="__getattr__", args=ast.arguments(args=[_])):
+            return True
+        case ast.Assign(targets=[target]):
+            words = ast.unparse(target)
+            return "__getattr__" in words or words == "sys.modules[__name__]"
+    return False
 
 
 def module_of(path: str) -> str | None:
@@ -110,7 +124,11 @@ class _Reader:
                 self.read(node.body)
             case ast.Expr(value=ast.Call()):
                 # globals().update(...), _import_all(globals()) and the like
-                self.is_open |= "globals()" in ast.unparse(node)
+                text = ast.unparse(node)
+                self.is_open |= "globals()" in text
+                # A folder whose modules are found in this one's place, as `__path__.api`.
+                folder = re.match(r"__path__\.(?:append|extend|insert)\(.*'(\w+)'", text)
+                self.names |= {f"__path__.{folder[1]}": None} if folder else {}
             case _:
                 pass
 
@@ -146,6 +164,10 @@ class _Reader:
             case ast.Tuple() | ast.List():
                 for part in target.elts:
                     self._assigned(part, None)
+                for keyword in value.keywords if isinstance(value, ast.Call) else ():
+                    # __getattr__, __dir__, __all__ = lazy_loader.attach(..., submod_attrs={...})
+                    if self.has_getattr and keyword.arg in ("submodules", "submod_attrs"):
+                        self.names |= dict.fromkeys(_lazy_names(keyword.value))
             case ast.Subscript(value=ast.Name(id=name)) if self.has_getattr or "import" in name:
                 if isinstance(value, ast.List):
                     self.names |= dict.fromkeys(_strings(value.elts))

@@ -537,6 +537,6 @@ def _by_table(table: AdviceTable, request: Request) -> str | None:
         partly = min(row.outside, 1) if request.needs else row.tier
         partly = 0 if request.goal == "closest" else partly
         refused = request.goal == "published" and row.changed > 0
-        return int(refused), lacking, len(off), steps, partly, getattr(row.rank, request.goal)
+        return int(refused), lacking, len(off), steps, partly, row.rank[request.goal]
 
     return min(table.rows, key=order).id if table.rows else None

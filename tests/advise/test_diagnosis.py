@@ -14,7 +14,7 @@ import pytest
 from packaging.version import Version
 
 from compat.advise.diagnosis import KnownFacts, diagnosis
-from compat.advise.message import read_message
+from compat.advise.doctor.infer import case_of
 from compat.advise.package_list import PackageList, read_list
 from compat.cli.doctor import known_facts
 from compat.cli.doctor import works as doctor_works
@@ -240,7 +240,7 @@ def test_what_a_package_was_seen_to_refuse_at_import_is_held_against_a_list(
 def test_what_could_be_anybodys_is_held_against_nobody(
     text: str, known: dict[str, KnownFacts]
 ) -> None:
-    message = read_message(f"import tensorflow_federated as tff\n{text}\n")
+    message = case_of(f"import tensorflow_federated as tff\n{text}\n")
     answer = diagnosis(known["tff"], PackageList(versions={}), message)
     assert answer.state == "unproven"
 
@@ -255,6 +255,7 @@ def test_in_a_list_without_the_subject_a_run_says_nothing_of_anothers_failure(
     grounds = []
     for package in ("demo", "tensorflow_federated"):
         frame = f'  File "/v/lib/python3.11/site-packages/{package}/a.py", line 3, in <module>\n'
-        message = msgspec.structs.replace(read_message(frame + failure), findings=())
+        message = case_of(frame + failure)
+        message.findings = ()
         grounds.append([problem.ground for problem in diagnosis(tff, packages, message).problems])
     assert grounds == [[], ["run"]]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from compat.search.api_change import ApiChange, api_change
+from compat.search.api_change import ApiChange, api_change, surface
 
 MODULES = ("thing",)
 
@@ -104,3 +104,37 @@ def test_sources_that_cannot_be_read_say_nothing(tmp_path: Path) -> None:
     assert api_change(*folders, MODULES, "thing.old") is None
     (tmp_path / "old" / "thing" / "__init__.py").write_text("old = 1\n", encoding="utf-8")
     assert api_change(*folders, MODULES, "thing.old") is None
+
+
+@pytest.mark.parametrize(
+    ("source", "given", "hidden"),
+    [
+        (
+            "_moved = {'Shape': ('soon gone', other.Shape), 'Old': ('gone', None)}\n"
+            "if TYPE_CHECKING:\n    Shape = other.Shape\n"
+            "else:\n    __getattr__ = made_of(__name__, _moved)\n",
+            *({"Shape"}, {"Old"}),
+        ),
+        (
+            "__getattr__, __dir__, __all__ = lazy.attach("
+            "__name__, submodules=['inner'], submod_attrs={'more': ['call']})\n",
+            *({"inner", "more", "call"}, set()),
+        ),
+        (
+            "if TYPE_CHECKING:\n    from .bert import Bert\n"
+            "else:\n    sys.modules[__name__] = Lazy(__name__)\n",
+            *({"Bert"}, set()),
+        ),
+        (
+            "if TYPE_CHECKING:\n    from .bert import Bert\n"
+            "class Proxy:\n    def __getattr__(self, name): ...\n",
+            *({"Proxy"}, {"Bert"}),
+        ),
+    ],
+)
+def test_names_that_a_module_gives_on_access_are_read(
+    source: str, given: set[str], hidden: set[str]
+) -> None:
+    names = surface(source.encode(), "thing", True).names
+    assert given <= set(names)
+    assert not hidden & set(names)

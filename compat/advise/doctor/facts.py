@@ -2,8 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -45,97 +44,29 @@ _WORDS = {
 }
 
 
-class Pattern:
-    """A regular expression that is compiled where a text has a word that each match of it has."""
-
-    def __init__(self, text: str) -> None:
-        self.pattern = text
-        self._is_lower = text.startswith("(?i)")
-        words = _needed(text)
-        self._words = tuple(map(str.lower, words)) if self._is_lower else words
-
-    def may_match(self, text: str) -> bool:
-        text = text.lower() if self._is_lower and self._words else text
-        return not self._words or any(word in text for word in self._words)
-
-    @cached_property
-    def compiled(self) -> "re.Pattern[str]":
-        text = self.pattern
-        for word, meaning in _WORDS.items():
-            text = text.replace(word, meaning)
-        return re.compile(text)
-
-    def match(self, text: str) -> "re.Match[str] | None":
-        return self.compiled.match(text) if self.may_match(text) else None
-
-    def search(self, text: str, *places: int) -> "re.Match[str] | None":
-        return self.compiled.search(text, *places) if self.may_match(text) else None
-
-    def finditer(self, text: str) -> "Iterator[re.Match[str]]":
-        return self.compiled.finditer(text) if self.may_match(text) else iter(())
-
-
-_PIECE = re.compile(
-    r"\\.|%[A-Z]+|\[(?:\\.|[^\]\\])+\]|\((?:\?(?:P<\w+>|<?[=!:]|P=\w+|i\)))?|[)|]|[*+?]\??|\{[\d,]+\}\??|.",
-    re.DOTALL,
-)
-
-
-def _needed(text: str) -> tuple[str, ...]:
-    """Words of which each match of an expression has one; empty where none is known."""
-    # Of each open group: how it began, the words of its alternatives before this one, those that
-    # this one needs, and its present run of letters.
-    stack: list[list[Any]] = [["", [], [], ""]]
-    last: tuple[str, ...] = ()
-
-    def end_run(top: list[Any], is_short: bool = False) -> None:
-        top[2].append((top[3][: -1 if is_short else None],))
-        top[3] = ""
-
-    for piece in (*_PIECE.findall(text), "|"):
-        top, before, last = stack[-1], last, ()
-        if piece in ("|", ")"):
-            end_run(top)
-            top[1] += max(top[2], key=lambda words: min(map(len, words)))
-            top[2] = []
-            if piece == ")":
-                stack.pop()
-                is_text = top[0] not in ("(?=", "(?!", "(?<=", "(?<!") and all(top[1])
-                last = tuple(top[1]) if is_text else ()
-                stack[-1][2] += [last] if last else []
-        elif piece[0] == "(":
-            end_run(top)
-            if piece != "(?i)":
-                stack.append([piece, [], [], ""])
-        elif piece[0] in "*+?{" and piece != "{":
-            is_optional = piece[0] in "*?" or piece.startswith(("{0", "{,"))
-            if before and is_optional:
-                top[2].pop()
-            elif not before:
-                end_run(top, is_optional)
-        elif (len(piece) > 1 and (piece[0] in "%[" or piece[1].isalnum())) or piece in ".^$":
-            end_run(top)
-        else:
-            top[3] += piece[-1]
-    return tuple(stack[0][1]) if all(stack[0][1]) else ()
+def compiled(text: str) -> "re.Pattern[str]":
+    """Compile an expression of `grammar.toml`, whose shared parts are words such as `%NAME`."""
+    for word, meaning in _WORDS.items():
+        text = text.replace(word, meaning)
+    return re.compile(text)
 
 
 @cache
 def grammar() -> dict[str, Any]:
     content = (files("compat.advise.doctor") / "grammar.toml").read_bytes()
     tables = toml_document(content, "grammar.toml")
-    tables["patterns"] = {name: Pattern(text) for name, text in tables["patterns"].items()}
+    tables["patterns"] = {name: compiled(text) for name, text in tables["patterns"].items()}
     tables["lists"] = {name: frozenset(text.split()) for name, text in tables["lists"].items()}
     for table in tables.values():
         for entry in table if isinstance(table, list) else ():
             if "pattern" in entry:
-                entry["pattern"] = Pattern(entry["pattern"])
+                entry["pattern"] = compiled(entry["pattern"])
     return tables
 
 
-def pattern(name: str) -> Pattern:
-    compiled: Pattern = grammar()["patterns"][name]
-    return compiled
+def pattern(name: str) -> "re.Pattern[str]":
+    matched: re.Pattern[str] = grammar()["patterns"][name]
+    return matched
 
 
 class Requires(Value, frozen=True):
@@ -294,9 +225,7 @@ class Text:
 def _bare(line: str) -> str:
     plain = _DRAWN.sub(" ", line)
     is_framed = plain.strip()[:1] in "\u2502|"
-    return pattern("margin").compiled.sub(
-        "", plain.strip("\u2502| ") if is_framed else plain.rstrip()
-    )
+    return pattern("margin").sub("", plain.strip("\u2502| ") if is_framed else plain.rstrip())
 
 
 def specifier(text: str) -> SpecifierSet | None:

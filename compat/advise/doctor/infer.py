@@ -36,6 +36,7 @@ from compat.advise.doctor.facts import (
     Unbuilt,
     grammar,
     pattern,
+    requirement_of,
     specifier,
     version_of,
 )
@@ -47,15 +48,19 @@ from compat.advise.doctor.known import (
     corrected,
     index,
     library,
+    modules_of,
     owners,
+    package_of,
     package_of_module,
     packages_known,
 )
-from compat.advise.doctor.parse import Frame, Traceback, all_facts, is_users_own, package_of
+from compat.advise.doctor.parse import Frame, Traceback, all_facts, is_users_own
 from compat.declare.toml import toml_document
 from compat.run.outcome import Cause
 from compat.value import Value
 
+# The evidence of a problem: a run, published metadata, or a pasted message.
+Ground = Literal["run", "metadata", "message"]
 Direction = Literal["", "older", "newer", "other", "python", "drop", "rebuild", "install"]
 F = TypeVar("F")
 Made = Iterator["Finding"]
@@ -80,12 +85,14 @@ class Finding(Value, frozen=True):
     `needs` is the requirement that fixes it, `absent` the one that no file meets. `pin` names
     releases and `python` a series that were checked against the known files; without either,
     `advice` says why. `lines` are those of the facts; the lower the `rank`, the surer.
+
+    Of a matrix: `because` and `link` are the declared explanation, and `capability` is what fails.
     """
 
     cause: Cause
     packages: tuple[str, ...]
     sentence: str
-    lines: tuple[int, ...]
+    lines: tuple[int, ...] = ()
     direction: Direction = ""
     needs: str = ""
     absent: str = ""
@@ -94,6 +101,10 @@ class Finding(Value, frozen=True):
     advice: str = ""
     rank: int = 5
     is_fault: bool = True
+    ground: Ground = "message"
+    because: str = ""
+    link: str = ""
+    capability: str = ""
 
 
 def _say(kind: str, packages: Iterable[str], *lines: int, **given: Any) -> Finding:
@@ -121,15 +132,19 @@ class Case:
         versions: Mapping[str, Version] | None = None,
     ) -> None:
         self.text, self.trace, self.facts = text, trace, tuple(facts)
-        self._python, self.installed = python, dict(versions or {})
+        self.given_python, self.installed = python, dict(versions or {})
 
     def all(self, kind: type[F]) -> list[F]:
         return [fact for fact in self.facts if isinstance(fact, kind)]
 
     @cached_property
+    def findings(self) -> tuple["Finding", ...]:
+        return tuple(findings(self))
+
+    @cached_property
     def python(self) -> Version | None:
         stated = [version_of(f.version) for f in self.all(Have) if f.what == PYTHON]
-        return self._python or next(filter(None, stated), None)
+        return self.given_python or next(filter(None, stated), None)
 
     @cached_property
     def versions(self) -> dict[str, Version]:
@@ -155,8 +170,7 @@ class Case:
         return next((p for p in self.trace.installed if p not in packages), "")
 
     def mentions(self, package: str) -> bool:
-        known = api(package)
-        words = {package, package.replace("-", "_"), *(known.modules if known else ())}
+        words = {package, package.replace("-", "_"), *modules_of(package)}
         either = "|".join(
             re.escape(word) for word in words if len(word) > 2
         )  # not the py of a file
@@ -217,6 +231,10 @@ def case_of(
     versions: Mapping[str, Version] | None = None,
     ranges: Mapping[str, str] | None = None,
 ) -> Case:
+    """Parse a message; only the end of a long one is read.
+
+    A given Python and given versions override those of the message.
+    """
     read = Text(text)
     trace, facts = all_facts(read)
     listed = (Asked(what=n, range=r, line=0) for n, r in (ranges or {}).items())
@@ -241,7 +259,23 @@ def findings(case: Case) -> list[Finding]:
     first: dict[tuple[str, ...], Finding] = {}
     for finding in matched:
         first.setdefault((finding.cause, *(finding.packages[:1] or (finding.sentence,))), finding)
-    return [_mended(case, finding) if finding.is_fault else finding for finding in first.values()]
+    judged = [_unless_refuted(case, finding) for finding in first.values()]
+    return [_mended(case, f) if f.is_fault else f for f in judged]
+
+
+def _unless_refuted(case: Case, finding: Finding) -> Finding:
+    """A finding, or a remark where its fix is installed: nothing that a list refutes is a fault."""
+    # A resolver's message is about the requested packages, not about the installed ones.
+    need = requirement_of(finding.needs)
+    is_of_files = finding.cause in ("conflict", "no-artifact", "build")
+    if need is None or not need.specifier or finding.pin or is_of_files:
+        return finding
+    installed = case.given_python if need.name == PYTHON else case.installed.get(need.name)
+    if installed is None or not need.specifier.contains(installed, prereleases=True):
+        return finding
+    name = "Python" if need.name == PYTHON else need.name
+    words = {"what": f"{name}{need.specifier}", "there": f"{name} {installed}"}
+    return _say("refuted", [], *finding.lines, **words)
 
 
 # ---- the change that fixes it
@@ -261,14 +295,14 @@ def _mended(case: Case, finding: Finding) -> Finding:
         if finding.rank > 5:
             changed |= _of_one_time(case, finding)
     elif name:
-        changed["pin"] = case.pin(name, wish)
+        is_built = finding.cause == "binary-incompatible" and not text and len(finding.packages) > 1
+        changed = changed | {"pin": ""} | (_of_one_time(case, finding) if is_built else {})
+        changed["pin"] = changed["pin"] or case.pin(name, wish)
         if index(name) is not None and not changed["pin"]:
             changed |= _files_of(case, name, text)
             offered = version_of(changed.get("pin", "").partition("==")[2])
-            known = index(name)
-            is_out = offered is not None and wish is not None and not wish.contains(offered)
-            if finding.cause != "conflict" and is_out and known and wish and known.newest(wish):
-                changed["pin"] = ""  # the newest for this Python, which lacks it as well
+            if offered is not None and wish is not None and not wish.contains(offered):
+                changed["pin"] = ""  # what is nearest lacks it as well
         others = [p for p in finding.packages if p not in (name, PYTHON)]
         if not changed["pin"] and others and not changed.get("needs", "").startswith(PYTHON):
             # No release of the asked one: one of the asker that fits what is there, else both.
@@ -278,15 +312,28 @@ def _mended(case: Case, finding: Finding) -> Finding:
             changed |= newer if way else _of_one_time(case, finding)
     elif finding.direction not in ("drop", "python"):
         changed |= _of_one_time(case, finding)
-    if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
-        about = name or culprit
-        lacking = "no release that fits is known" if index(about) else f"the files of {about} are"
-        lacking += "" if index(about) else " not in the data that this command carries"
-        changed["advice"] = f"{finding.advice} No change was checked: {lacking}.".strip()
     needs = changed.pop("needs", "")
     if needs.startswith(f"{PYTHON}==") and not changed.get("pin"):
         changed["python"] = needs.removeprefix(f"{PYTHON}==").removesuffix(".*")
+    present = case.versions.get(culprit)
+    shift = dict(pin.split("==") for pin in changed.get("pin", "").split()).get(culprit)
+    if shift and present and not (finding.direction or changed.get("direction")):
+        changed["direction"] = "older" if Version(shift) < present else "newer"
+    if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
+        why = _why_unchecked(finding, name or culprit)
+        advice = changed.get("advice", finding.advice)
+        changed["advice"] = f"{advice} No change was checked: {why}.".strip()
     return msgspec.structs.replace(finding, **{k: v for k, v in changed.items() if v})
+
+
+def _why_unchecked(finding: Finding, about: str) -> str:
+    if about == PYTHON:
+        return f"no Python from {PYTHONS[0]} to {PYTHONS[-1]} fits"
+    if index(about) is None:
+        return f"the files of {about} are not in the data that this command carries"
+    if finding.cause in ("binary-incompatible", "illegal-instruction"):
+        return f"the data does not show which {about} was built for this machine"
+    return "no release that fits is known"
 
 
 def _python_in(case: Case, finding: Finding, wish: SpecifierSet) -> str:
@@ -346,6 +393,8 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
     if newest_of != "Python" and their is not None and newest is not None:
         asked = their.requires(newest, newest_of, case.python)
         fitting = case.pin(newest_of, specifier(asked[-1])) if asked else ""
+        if asked and not fitting:
+            return {}  # what the newest requires is gone
         if not fitting and known is not None and newest in their.days:
             matched = known.of_day(their.days[newest], case.python)
             fitting = f"{newest_of}=={matched}" if matched is not None else ""
@@ -397,21 +446,10 @@ def _meet(what: str, one: str, other: str) -> bool:
     if first is None or second is None:
         return True
     both, known = first & second, index(what)
+    if known is None:
+        return not both.is_unsatisfiable()
     exact = [v for c in both if c.operator == "==" and (v := version_of(c.version))]
-    candidates = [*known.versions, *exact] if known is not None else _near(both)
-    return any(both.contains(version, prereleases=True) for version in candidates)
-
-
-def _near(both: SpecifierSet) -> Iterator[Version]:
-    yield from (Version("0"), Version("99999"))
-    for base in filter(None, (version_of(clause.version.replace(".*", "")) for clause in both)):
-        release = list(base.release)
-        yield base
-        for place in range(len(release)):
-            for step in (-1, 0, 1):
-                nearby = [*release[:place], max(0, release[place] + step)]
-                for more in ([], [0, 1], [1], [9999]):
-                    yield Version(".".join(map(str, [*nearby, *more])))
+    return any(both.contains(v, prereleases=True) for v in (*known.versions, *exact))
 
 
 def _conflict(case: Case, one: Wish, other: Wish) -> Finding:
@@ -475,10 +513,6 @@ def _shown(text: str) -> str:
 def _unnamed_conflict(case: Case) -> Made:
     asked = [fact for fact in case.all(Asked) if fact.what != PYTHON]
     needs = [fact for fact in case.all(Requires) if not fact.is_check]
-    is_conda = re.search(r"UnsatisfiableError|following specifications were", case.text.flat)
-    if is_conda and len(asked) == 1 and not needs and asked[0].range:
-        (lone,) = asked
-        yield _say("channel-lacks", [lone.what], lone.line, wanted=_shown(lone.range))
     if not asked or "because these package versions have conflicting" not in case.text.flat:
         return
     if not case.all(Requires):
@@ -535,28 +569,33 @@ def _is_spoken_of(case: Case, fact: Requires) -> bool:
 def _python_refused(case: Case) -> Made:
     asked = next((fact.range for fact in case.all(Asked) if fact.what == PYTHON), "")
     for fact in case.all(Requires):
-        wish = specifier(fact.range)
-        if fact.what != PYTHON or not fact.range or wish is None:
-            continue
-        is_too_wide = bool(asked) and not _is_within(asked, wish)
-        ours = case.python
-        if ours is not None and wish.contains(ours, prereleases=True) and not is_too_wide:
-            continue
-        beside = f", and Python {_shown(asked)} is asked for" if is_too_wide else case.yours()
-        is_project = is_too_wide and re.search(r"[<>]", asked)
-        yield _say(
-            "python-refused",
-            [PYTHON, fact.who],
-            fact.line,
-            needs=f"python{wish}",
-            pin=case.pin(fact.who, ANY) if ours is not None else "",
-            advice=f"Narrow the project's requires-python to {wish}." if is_project else "",
-            rank=2 if beside else 3,
-            who=case.title(fact.who) or "What is installed",
-            wanted=_shown(fact.range),
-            ours=beside,
-        )
-        return
+        if fact.what == PYTHON and fact.range and (finding := _refusing(case, fact, asked)):
+            yield finding
+            return
+
+
+def _refusing(case: Case, fact: Requires, asked: str, *lines: int) -> Finding | None:
+    wish, ours = specifier(fact.range), case.python
+    if wish is None:
+        return None
+    is_too_wide = bool(asked) and not _is_within(asked, wish)
+    if ours is not None and wish.contains(ours, prereleases=True) and not is_too_wide:
+        return None
+    beside = f", and Python {_shown(asked)} is asked for" if is_too_wide else case.yours()
+    is_project = is_too_wide and re.search(r"[<>]", asked)
+    return _say(
+        "python-refused",
+        [PYTHON, fact.who],
+        fact.line,
+        *lines,
+        needs=f"python{wish}",
+        pin=case.pin(fact.who, ANY) if ours is not None and not lines else "",
+        advice=f"Narrow the project's requires-python to {wish}." if is_project else "",
+        rank=1 if lines else 2 if beside else 3,
+        who=case.title(fact.who, fact.version) or "What is installed",
+        wanted=_shown(fact.range),
+        ours=beside or (", and yours is none of these" if lines else ""),
+    )
 
 
 def _is_within(asked: str, wish: SpecifierSet) -> bool:
@@ -575,7 +614,12 @@ def _no_file(case: Case) -> Made:
     for what, facts in by_name.items():
         fact = next((f for f in facts if f.range), facts[0])
         refused = [r for r in case.all(Refused) if _is_of(r, what, fact)]
-        yield _refused_by_python(case, fact, refused) if refused else _absent(case, fact, facts)
+        newest = max(refused, key=lambda r: version_of(r.version) or Version("0"), default=None)
+        if newest is None:
+            yield _absent(case, fact, facts)
+        else:
+            theirs = Requires(what, newest.version, PYTHON, newest.range, newest.line)
+            yield from filter(None, [_refusing(case, theirs, "", fact.line)])
 
 
 def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
@@ -683,21 +727,6 @@ def _is_of(refused: Refused, what: str, fact: Absent) -> bool:
     return is_one and (wish is None or wish.contains(version, prereleases=True))
 
 
-def _refused_by_python(case: Case, fact: Absent, refused: list[Refused]) -> Finding:
-    newest = max(refused, key=lambda each: version_of(each.version) or Version("0"))
-    return _say(
-        "python-refused",
-        [PYTHON, fact.what],
-        newest.line,
-        fact.line,
-        needs=f"python{specifier(newest.range) or ANY}",
-        rank=1,
-        who=f"{fact.what} {newest.version}",
-        wanted=_shown(newest.range),
-        ours=case.yours() or ", and yours is none of these",
-    )
-
-
 # ---- 6: a source release that failed to build
 
 
@@ -752,7 +781,7 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         return _say("shadowed", [], fact.line, place=fact.file, top=top)
     if library().has_module(fact.module):
         return _moved(case, library().name(fact.module, fact.name), shown, fact.line)
-    package = _provider(fact.module)
+    package = package_of(fact.module)
     known, importer = api(package), case.beside(package)
     if known is not None and (known.has_module(fact.module) or top in known.modules):
         presence = known.name(fact.module, fact.name)
@@ -763,8 +792,12 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         if presence.always:
             return None
         is_inner = fact.module.count(".") > 1 or "._" in fact.module
+        # A rare name that another module of the package has did move; others are generated on
+        # access, or typos.
+        is_rare = presence.never and "_" in fact.name and 0 < len(known.homes(fact.name)) < 12
+        is_inner |= is_rare and known.has_module(fact.module)
         if not presence.had and not (importer or fact.since or fact.file or is_inner):
-            return None  # a typo, or a name that is generated on access
+            return None
         if presence.is_known:
             return _moved(case, presence, shown, fact.line)
     if not package or (not importer and is_users_own(fact.module, case.trace)):
@@ -774,10 +807,6 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         return _say("lacks", packages, fact.line, name=shown, who=who)
     needs = f"{package}<{fact.since}"
     return _say("removed", packages, fact.line, needs=needs, since=fact.since, name=shown)
-
-
-def _provider(module: str) -> str:
-    return package_of_module(module) or package_of(module)
 
 
 def _moved(
@@ -856,7 +885,7 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     if name == "NoneType":
         return None
     if "." in fact.module and not library().has_module(fact.module.partition(".")[0]):
-        return unknown(_provider(fact.module), importer) if importer else None
+        return unknown(package_of(fact.module), importer) if importer else None
     presence: Presence | None
     if name in _BUILTINS or "." in fact.module or not own:
         presence = library().attribute(name, fact.name)
@@ -893,7 +922,7 @@ def _candidate(
     # Reading a package's names is slow: a mentioned package comes first, mostly alone.
     if len(named) == 1 and (sure := differing(named)):
         return sure[0]
-    matched = differing(list(packages)[:8])
+    matched = differing(sorted(packages, key=lambda p: not case.mentions(p))[:8])
     spoken = [presence for presence in matched if case.mentions(presence.package)]
     if is_common:  # a name of many packages belongs to the mentioned one, or to none
         matched = spoken
@@ -919,7 +948,7 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
         rf"|\bfrom ([\w.]+) import [^#]{{0,80}}\b{re.escape(top)}\b",
         case.text.flat,
     )
-    home = _provider(next((a or b for a, b in imported), top))
+    home = package_of(next((a or b for a, b in imported), top))
     keys = [last, f"{last}()", top if "." in name else ""]
     short = ".".join(name.split(".")[-2:])
     sure = owners(f"{short}({argument}") or owners(f".{last}({argument}")
@@ -1014,7 +1043,7 @@ def _missing_module(case: Case, fact: NoModule) -> Finding | None:
     if library().has_module(top):
         presence = library().module(fact.module if library().has_module(fact.module) else top)
         return _moved(case, presence, shown, fact.line, "missing-module")
-    package = _provider(fact.module)
+    package = package_of(fact.module)
     if package not in case.versions:  # `changedetectionio` of changedetection.io
         stem = package.replace("-", "")
         package = next((n for n in case.versions if n.replace("-", "") == stem), package)

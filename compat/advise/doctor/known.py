@@ -10,12 +10,13 @@ import lzma
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.doctor.facts import requirement_of, specifier
@@ -56,8 +57,28 @@ def corrected(package: str, version: Version, name: str) -> str:
 
 
 def package_of_module(module: str) -> str:
-    owner: str = _data("names").get(module.partition(".")[0], "")
-    return owner
+    """The known package of a module; messages are matched in any case, and so are modules."""
+    names, (top, *inner) = _data("names"), module.split(".")[:2]
+    owners_of = (names.get(key) or names.get(key.lower()) for key in (".".join([top, *inner]), top))
+    return str(next(filter(None, owners_of), ""))
+
+
+def package_of(module: str) -> str:
+    top = module.partition(".")[0]
+    return package_of_module(module) or (str(canonicalize_name(top)) if top else "")
+
+
+@cache
+def _modules() -> dict[str, list[str]]:
+    by_package: dict[str, list[str]] = {}
+    for module, package in _data("names").items():
+        by_package.setdefault(package, []).append(module)
+    return by_package
+
+
+def modules_of(package: str) -> list[str]:
+    """The modules of a package, and the short names that programs give them."""
+    return _modules().get(package, [])
 
 
 def packages_known() -> list[str]:
@@ -203,37 +224,41 @@ class Api:
     def elsewhere(self, module: str, name: str) -> Presence | None:
         """Which releases have a name in another module with the same last part."""
         tail = f".{module.rpartition('.')[2]}"
-        matched = [m for m in self._modules if m.endswith(tail) and self._spans_of(m, name)]
+        matched = [m for m in self.homes(name) if m.endswith(tail)]
         return self.name(min(matched, key=len), name) if matched else None
+
+    def homes(self, name: str) -> list[str]:
+        """The modules that have a name in some release."""
+        return [module for module in self._modules if self._spans_of(module, name)]
 
     def has_module(self, module: str) -> bool:
         return module in self._modules
 
-    @cached_property
-    def _classes(self) -> tuple[dict[str, dict[str, set[str]]], dict[str, set[str]]]:
-        members: dict[str, dict[str, set[str]]] = {}
-        bases: dict[str, set[str]] = {}
+    def _class(self, owner: str) -> tuple[dict[str, set[str]], set[str]]:
+        """The spans of each member of a class, and its bases."""
+        members: dict[str, set[str]] = {}
+        bases = set[str]()
         for by_spans in self._modules.values():
             for spans, names in by_spans.items():
-                for name in names.split(" "):
-                    if "<" in name:
-                        owner, _, base = name.partition("<")
-                        bases.setdefault(owner, set()).add(base)
-                    elif "." in name:
-                        owner, _, attribute = name.partition(".")
-                        members.setdefault(owner, {}).setdefault(attribute, set()).add(spans)
+                for name in (
+                    names.split(" ") if f"{owner}." in names or f"{owner}<" in names else ()
+                ):
+                    if name.startswith(f"{owner}<"):
+                        bases.add(name[len(owner) + 1 :])
+                    elif name.startswith(f"{owner}."):
+                        members.setdefault(name[len(owner) + 1 :], set()).add(spans)
         return members, bases
 
     def attribute(self, name: str, attribute: str) -> Presence:
         """Which releases' class, or one of its bases, has an attribute."""
-        members, bases = self._classes
         queue, visited, spans = [name.rpartition(".")[2]], set[str](), set[str]()
         while queue:
             each = queue.pop()
             if each not in visited:
                 visited.add(each)
-                spans |= members.get(each, {}).get(attribute, set())
-                queue += bases.get(each, ())
+                members, bases = self._class(each)
+                spans |= members.get(attribute, set())
+                queue += bases
         return self._presence(spans)
 
     def accepts(self, function: str, argument: str) -> Presence | None:
@@ -266,7 +291,7 @@ class Api:
             if matched:
                 return self._presence(filter(None, min(matched)[3]))
             # A class without its own `__init__` accepts the arguments of its base.
-            queue += sorted(self._classes[1].get(last.rpartition(".")[2], set()) - visited)
+            queue += sorted(self._class(last.rpartition(".")[2])[1] - visited)
         return None
 
     def takers(self, argument: str) -> Iterator[Presence]:
@@ -332,6 +357,9 @@ class Index:
     @property
     def versions(self) -> list[Version]:
         return list(self._rows)
+
+    def is_wheel(self, version: Version) -> bool:
+        return self._rows[version][:1] not in ("", "|")
 
     def fits(self, version: Version, python: Version) -> bool:
         row = self._rows.get(version, "|||")

@@ -26,19 +26,19 @@ from compat.advise.doctor.facts import (
     Have,
     LacksName,
     NoModule,
-    Pattern,
     Refused,
     Requires,
     Syntax,
     Text,
     Trouble,
     Unbuilt,
+    compiled,
     grammar,
     pattern,
     version_of,
 )
-from compat.advise.doctor.known import index, package_of_module
-from compat.advise.named_builds import is_own_name, module_package
+from compat.advise.doctor.known import index, package_of, package_of_module
+from compat.advise.named_builds import is_own_name
 from compat.value import Value
 
 _CELL = re.compile(r"^\s*(?P<path><(?:ipython-input|stdin|string)[^>]*>)")
@@ -95,14 +95,6 @@ class Traceback(Value, frozen=True):
             for part in re.split(r"[/\\]", frame.path)
         )
         return frozenset(part for part in parts if part)
-
-
-def package_of(module: str) -> str:
-    return (
-        package_of_module(module) or str(canonicalize_name(module_package(module)))
-        if module
-        else ""
-    )
 
 
 def read_traceback(text: Text) -> Traceback:
@@ -402,8 +394,8 @@ def _syntax(text: Text) -> Made:
 
 PYTHON_PATTERNS: tuple[str, ...] = tuple(grammar()["site"]["pythons"])
 VERSION_PATTERN: str = grammar()["site"]["version"]
-_PYTHONS = tuple(Pattern(f"(?i){text}") for text in PYTHON_PATTERNS)
-_INSTALLED = Pattern(f"(?i){VERSION_PATTERN}")
+_PYTHONS = tuple(compiled(f"(?i){text}") for text in PYTHON_PATTERNS)
+_INSTALLED = compiled(f"(?i){VERSION_PATTERN}")
 
 
 def _of_resolvers(text: Text) -> Made:
@@ -419,7 +411,7 @@ def _of_resolvers(text: Text) -> Made:
     yield from _listed(text)
 
 
-def _each(text: Text, form: Pattern, most: int = 400) -> Iterator[tuple[Match, int]]:
+def _each(text: Text, form: "re.Pattern[str]", most: int = 400) -> Iterator[tuple[Match, int]]:
     for number, match in enumerate(form.finditer(text.flat)):
         if number == most:
             return
@@ -494,9 +486,9 @@ _NAMED = rf"(?:^|, | and )({NAME})()(?=,| and |$)"
 _PINNED = rf"(?<![\w-])({NAME}){EXTRAS}(?:==| )({RANGE}|\d[\w.*+!]{{0,30}})"
 _TERM = rf"({NAME}){EXTRAS}(?:\{{[^}}]*\}})?({RANGE})?\.?(?=,| and |$| \()"
 _WORD = rf"(?:^| )'?({NAME}){EXTRAS} ?({CLAUSE}(?:,{CLAUSE})*)'?(?= |$)"
-_CANNOT = Pattern(r"Cannot install (.{3,600}?) because these package versions")
-_COMMAND = Pattern(r"\bpip[\d.]* install ([^$#]{2,300}?)(?= [A-Z]\w+ing |ERROR|\$|$)")
-_ASKED_PYTHON = Pattern(r"requested Python version \(([^)]+)\) does not satisfy Python(%RANGE)")
+_CANNOT = compiled(r"Cannot install (.{3,600}?) because these package versions")
+_COMMAND = compiled(r"\bpip[\d.]* install ([^$#]{2,300}?)(?= [A-Z]\w+ing |ERROR|\$|$)")
+_ASKED_PYTHON = compiled(r"requested Python version \(([^)]+)\) does not satisfy Python(%RANGE)")
 _LISTS = (
     *((_CANNOT, each) for each in (_PINNED, _NAMED)),
     (pattern("you_require"), _TERM),
@@ -524,6 +516,7 @@ def _asked_lists(text: Text) -> Made:
 def _conda(text: Text) -> Made:
     if not re.search(r"nsatisfiableError|nothing provides|found to be i", text.flat):
         return
+    stated: list[Fact] = []
     for number, line in enumerate(text.lines, 1):
         stripped = line.strip()
         if not (
@@ -534,9 +527,13 @@ def _conda(text: Text) -> Made:
         if not links[0][0] or links[0][0] in ("package", "specifications"):
             continue
         if len(links) == 1:
-            yield Asked(what=_name(links[0][0]), range=links[0][1], line=number)
+            stated.append(Asked(what=_name(links[0][0]), range=links[0][1], line=number))
         for (who, version), (what, wanted) in pairwise(links):
-            yield Requires(_name(who), version, _name(what), wanted, number)
+            stated.append(Requires(_name(who), version, _name(what), wanted, number))
+    yield from stated
+    match stated:
+        case [Asked(what=what, range=wanted, line=number)] if wanted and what != PYTHON:
+            yield Absent(what, wanted, "version", number)  # a lone one: no channel has it
 
 
 def _conda_spec(text: str) -> tuple[str, str]:
