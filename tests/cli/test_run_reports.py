@@ -80,7 +80,7 @@ def test_a_run_leaves_both_and_a_second_one_appends_to_the_summary(lame: Reposit
     assert list(cases["walk"]) == []
     skipped, failure = cases["swim"].find("skipped"), cases["fly"].find("failure")
     assert skipped is not None
-    assert skipped.get("message") == "this release does not have animal.swim"
+    assert skipped.get("message", "").endswith(" animal.swim")
     assert failure is not None
     assert failure.get("type") == "assertion"
     assert "\x1b" not in (lame.root / "junit.xml").read_text(encoding="utf-8")
@@ -135,7 +135,7 @@ def test_what_fails_in_every_combination_of_the_release_is_skipped_as_it_fails_n
     case = case_of(workspace, record(workspace, CELL, "test-fail:assertion(sum)", sum="no"))
     [said] = case
     assert (said.tag, case.get("name")) == ("skipped", "sum")
-    assert "fails in every combination of this release" in str(said.get("message"))
+    assert "in every combination" in str(said.get("message"))
 
 
 @pytest.mark.parametrize(

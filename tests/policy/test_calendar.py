@@ -60,9 +60,9 @@ def test_a_move_is_announced_so_many_days_before() -> None:
 
 def test_each_move_says_its_rule_its_source_and_what_is_known() -> None:
     move = made().moves[-1]
-    assert move.rule == "the newest that has been out for 24 months"
+    assert "for 24 months" in move.rule
     assert move.source == "PEP 790, planned"
-    assert move.proof == "no cell has Python 3.15: the matrix does not have it"
+    assert "Python 3.15:" in move.proof
     assert not move.proven
 
 
@@ -124,7 +124,7 @@ def test_spec_0_drops_what_is_two_years_old_and_python_after_three() -> None:
         ("python-3.12", "2026-01-01", "due"),
         ("python-3.13", "2027-01-01", "planned"),
     ]
-    assert found.moves[1].rule == "the oldest that has not been out for 24 months"
+    assert "not been out for" in found.moves[1].rule
     # Of a series of several minor versions the newest one has to be so old.
     axis = next(axis for axis in declared().matrix.packages if axis.name == "dep")
     majors = msgspec.structs.replace(axis, select=Selector(keep="major"))

@@ -68,7 +68,7 @@ def test_what_no_sound_run_says_is_named(events: list[object], fault: str) -> No
 @pytest.mark.parametrize("number", ["1" + "0" * 400, "-1" + "0" * 400, "1e999", "NaN", '"1"'])
 def test_a_number_out_of_range_is_a_fault_of_the_report(number: str) -> None:
     lines = text(COLLECTED, start("a"), end("a")).replace(b"0.1", number.encode())
-    assert read_report(lines).report_fault == "another end than that of a came"
+    assert read_report(lines).report_fault.startswith("another end")
     metric = {"event": "metric", "name": "n", "value": 0.1, "better": "lower"}
     lines = text(COLLECTED, start("a"), metric).replace(b"0.1", number.encode())
     assert (read_report(lines).metrics, read_report(lines).report_fault) == ((), "")

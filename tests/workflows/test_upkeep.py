@@ -232,7 +232,7 @@ def test_a_protected_branch_gets_a_pull_request(
     origin.hook(PROTECTED)
     ran = run(origin.place, "keep", "ferry", "--branch", "main")
     assert ran.code == 0, ran.err
-    assert "main does not accept the push: remote: GH006: Protected branch update failed" in ran.err
+    assert "GH006" in ran.err
     (branch,) = origin.branches()
     assert (origin.log(), origin.log(branch)) == (["first"], [TITLE, "first"])
     (pull,) = github.pulls
@@ -248,7 +248,7 @@ def test_what_does_not_go_together_with_what_others_pushed_gets_one_too(
     ran = run(origin.place, "keep", "ferry", "--branch", "main", "--json")
     assert ran.code == 0, ran.err
     told = json.loads(ran.out)["data"]
-    assert told["because"] == "the commit conflicts with what main has now"
+    assert "conflicts" in told["because"]
     (branch,) = origin.branches()
     assert (told["outcome"], told["head"], told["url"]) == ("offered", branch, PULL_URL)
     assert git("show", f"{branch}:{RECORD}", cwd=origin.bare) == "ours"
@@ -264,7 +264,7 @@ def test_where_no_pull_request_may_be_opened_the_branch_is_named_and_the_job_fai
     ran = run(origin.place, "keep", "ferry", "--branch", "main")
     assert ran.code == 4
     assert f"{origin.branches()[0]} is pushed, but no pull request could be opened" in ran.err
-    assert "open one from it to main" in ran.err
+    assert "open one" in ran.err
 
 
 def test_trouble_of_git_is_told_without_the_password_of_the_address(
