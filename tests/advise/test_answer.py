@@ -337,9 +337,10 @@ class TestUnproven:
         assert answer.in_the_way[0] == f"{NEW} is broken: import-fail:abort, tested on {DAY}"
         assert answer.nearest is not None
         assert answer.nearest.proof.cell.id == OLD
-        assert [
-            change.partition(" (no tested combination")[0] for change in answer.changes
-        ] == ["use Python 3.8", "use demo 1.0"]
+        assert [change.partition(" (no tested combination")[0] for change in answer.changes] == [
+            "use Python 3.8",
+            "use demo 1.0",
+        ]
 
     def test_metadata_that_rules_all_out_speaks_of_what_was_asked(self) -> None:
         answer = unproven(proven(NEW), "python==3.8", "demo==2")
