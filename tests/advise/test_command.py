@@ -1,15 +1,13 @@
 """The command `compat advise`: what it prints, and how it ends."""
 
 import datetime
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.known import DAY, Shelf, lock_of, proven, ran, repository, statuses
-from support.ran import Ran
+from support.ran import Ran, called
 
-from compat.cli import app
 from compat.results.record import StepSeconds
 from compat.run.evidence import Metric
 
@@ -27,13 +25,7 @@ def advise(
 
     def command(shelf: Shelf, *words: str) -> Ran:
         with repository(shelf) as root:
-            monkeypatch.setattr(
-                sys, "argv", ["compat", "advise", "demo", *words, "--root", str(root)]
-            )
-            with pytest.raises(SystemExit) as left:
-                app.main()
-        captured = capsys.readouterr()
-        return Ran(code=int(left.value.code or 0), out=captured.out, err=captured.err)
+            return called(monkeypatch, capsys, "advise", "demo", *words, "--root", str(root))
 
     return command
 
@@ -195,11 +187,7 @@ def test_of_the_committed_matrix(
 
     def answer(*words: str) -> Ran:
         root = str(Path(__file__).parents[2])
-        monkeypatch.setattr(sys, "argv", ["compat", "advise", "tff", *words, "--root", root])
-        with pytest.raises(SystemExit) as left:
-            app.main()
-        captured = capsys.readouterr()
-        return Ran(code=int(left.value.code or 0), out=captured.out, err=captured.err)
+        return called(monkeypatch, capsys, "advise", "tff", *words, "--root", root)
 
     mac = answer("--platform", "macos-arm64")
     assert (mac.code, "FROM --platform=linux/amd64 python:3" in mac.out) == (1, True)

@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 from support.fake_index import FakeIndex
 from support.local_index import MATRIX
-from support.ran import Ran, Run
+from support.ran import Ran, Run, called
 from support.zoo import shares
 
-from compat.cli import app
 from compat.cli.machine import now
 from compat.cli.options import workspace_of
 from compat.index import settings
@@ -116,11 +115,7 @@ def run(
     shares(tmp_path / "cache")
 
     def command(*words: str) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["compat", *words])
-        with pytest.raises(SystemExit) as left:
-            app.main()
-        captured = capsys.readouterr()
-        return Ran(code=int(left.value.code or 0), out=captured.out, err=captured.err)
+        return called(monkeypatch, capsys, *words)
 
     return command
 

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pytest
 from packaging.version import Version
 from support.fake_index import FakeIndex
-from support.zoo import SERIES, Animal, Repository, pytest_and_its_needs
+from support.zoo import SERIES, Animal, Repository
 
 from compat.declare.load import load
 from compat.draft.draft import SuiteDraft, only_in, trial_text
@@ -75,11 +75,6 @@ requires = []
 build-backend = "backend"
 backend-path = ["."]
 """
-
-
-@pytest.fixture(scope="module")
-def tools() -> Any:
-    return pytest_and_its_needs()
 
 
 @pytest.fixture(scope="module")

@@ -15,11 +15,11 @@ import pytest
 from msgspec.structs import replace
 from packaging.version import Version
 from support.fake_index import FakeIndex
-from support.ran import Ran
+from support.ran import Ran, called
 from support.zoo import Animal, Repository, pytest_and_its_needs, wheel
 from uv import find_uv_bin
 
-from compat.cli import app, clean, machine
+from compat.cli import clean, machine
 from compat.index.settings import IndexSettings
 from compat.run.cache_items import IN_USE_SECONDS, CacheItem, cache_items, unused_items
 from compat.run.canary import canary
@@ -53,11 +53,7 @@ def cleaned(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     def command(days: float, *words: str) -> Ran:
         moment = machine.now() + datetime.timedelta(days=days)
         monkeypatch.setattr(clean, "now", lambda: moment)
-        monkeypatch.setattr(sys, "argv", ["compat", "cache", "clean", *words])
-        with pytest.raises(SystemExit) as left:
-            app.main()
-        captured = capsys.readouterr()
-        return Ran(code=int(left.value.code or 0), out=captured.out, err=captured.err)
+        return called(monkeypatch, capsys, "cache", "clean", *words)
 
     return command
 

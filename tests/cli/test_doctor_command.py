@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.known import DAY, Shelf, lock_of, ran, repository, statuses
-from support.ran import Ran
-
-from compat.cli import app
+from support.ran import Ran, called
 
 NEW, OLD = "py3.9-dep2-demo2.0", "py3.8-dep1-demo1.0"
 PROVEN = "demo==2.0\ndep==2.0\n"
@@ -33,12 +31,7 @@ def doctor(
             (tmp_path / "piped").write_bytes(piped)
             monkeypatch.setattr(sys, "stdin", (tmp_path / "piped").open())
         with repository(shelf or proven()) as root:
-            argv = ["compat", "doctor", *words, "--root", str(root)]
-            monkeypatch.setattr(sys, "argv", argv)
-            with pytest.raises(SystemExit) as left:
-                app.main()
-        captured = capsys.readouterr()
-        return Ran(code=int(left.value.code or 0), out=captured.out, err=captured.err)
+            return called(monkeypatch, capsys, "doctor", *words, "--root", str(root))
 
     return command
 

@@ -5,13 +5,12 @@ from pathlib import Path
 import pytest
 from support.known import statuses
 from support.made_records import capabilities
-from support.ran import Run
+from support.ran import Run, batch_result
 
 from compat.cli.machine import now
 from compat.cli.options import workspace_of
 from compat.cli.run import _exit_code, _not_working
 from compat.cli.verdicts import RunWords
-from compat.fleet.batch import BatchResult
 from compat.results.record import Record
 from compat.run.outcome import parse_outcome
 
@@ -43,19 +42,7 @@ def result(root: Path, outcome: str = FAILED, **capabilities: str) -> int:
         )
     )
     workspace.refresh()
-    return _exit_code(
-        workspace,
-        BatchResult(
-            outcomes={CELL: outcome},
-            records=(),
-            unanswered=(),
-            unrun=0,
-            untried={},
-            suite_faults=(),
-            lost_workers={},
-            folder=root,
-        ),
-    )
+    return _exit_code(workspace, batch_result(root, **{CELL: outcome}))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.ran import Run
+from support.ran import Run, batch_result
 
 from compat import pipeline
 from compat.cli import budget
@@ -41,16 +41,7 @@ def runs(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[st
         (cell,) = cells
         began.append((cell, options.tier))
         workspace.store.add(passed(workspace, cell, options.tier))
-        return BatchResult(
-            outcomes={cell: "pass"},
-            records=(),
-            unanswered=(),
-            unrun=0,
-            untried={},
-            suite_faults=(),
-            lost_workers={},
-            folder=root,
-        )
+        return batch_result(root, **{cell: "pass"})
 
     monkeypatch.setattr(pipeline, "run", passing)
     monkeypatch.setattr(budget._Session, "can_run", lambda self, cell: True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from support.ran import Run
+from support.ran import Run, batch_result
 
 from compat.cli.options import workspace_of
 from compat.errors import UsageError
@@ -28,16 +28,7 @@ class Machine:
 
     def result(self, *_: Any) -> BatchResult:
         self.runs += 1
-        return BatchResult(
-            outcomes={},
-            records=(),
-            unanswered=(),
-            unrun=0,
-            untried={},
-            suite_faults=self.faults,
-            lost_workers={},
-            folder=self.folder,
-        )
+        return batch_result(self.folder, self.faults)
 
     def steps(self) -> LabSteps:
         return LabSteps(

@@ -5,14 +5,13 @@ what a cell leaves out told by the record.
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.documents import MATRIX, TODAY, changed, toml
 from support.fake_index import FakeIndex
-from support.zoo import Animal, Repository, pytest_and_its_needs, serve, wheel
+from support.zoo import Animal, Repository, serve, wheel
 
 from compat.cli.init import own_tests
 from compat.cli.show import answer_lines
@@ -76,18 +75,6 @@ def test_slow():
     assert False
 """,
 }
-
-
-@pytest.fixture(scope="module")
-def tools() -> Any:
-    return pytest_and_its_needs()
-
-
-@pytest.fixture
-def index() -> Iterator[FakeIndex]:
-    fake = FakeIndex()
-    yield fake
-    fake.stop()
 
 
 def project(

@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 from support.fake_index import FakeIndex
-from support.zoo import SERIES, Animal, Repository, pytest_and_its_needs, serve, wheel
+from support.zoo import SERIES, Animal, Repository, serve, wheel
 
 pytestmark = [
     pytest.mark.slow,
@@ -151,11 +151,6 @@ def free_port() -> int:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         return int(bound.getsockname()[1])
-
-
-@pytest.fixture(scope="module")
-def tools() -> Any:
-    return pytest_and_its_needs()
 
 
 @pytest.fixture(scope="module")

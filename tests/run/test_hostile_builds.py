@@ -4,9 +4,7 @@ only its own.
 
 import datetime
 import hashlib
-import io
 import sys
-import tarfile
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -16,6 +14,7 @@ import pytest
 from packaging.version import Version
 from support.fake_index import FakeIndex, File, body, in_json
 from support.hostile import EACH_LEVEL, allowed, landlock
+from support.zoo import sdist
 
 from compat.declare.suite_table import Suite
 from compat.index.settings import IndexSettings
@@ -56,18 +55,8 @@ PYTHON = Version(".".join(map(str, sys.version_info[:3])))
 
 def packed(victims: list[Path]) -> bytes:
     """Return the source distribution whose build attacks these folders."""
-    files = {
-        "PKG-INFO": "Metadata-Version: 2.1\nName: sly\nVersion: 1.0\n",
-        "pyproject.toml": PROJECT,
-        "backend.py": BACKEND.format(victims=[str(victim) for victim in victims]),
-    }
-    whole = io.BytesIO()
-    with tarfile.open(fileobj=whole, mode="w:gz") as archive:
-        for name, text in files.items():
-            entry = tarfile.TarInfo(f"sly-1.0/{name}")
-            entry.size = len(text)
-            archive.addfile(entry, io.BytesIO(text.encode()))
-    return whole.getvalue()
+    backend = BACKEND.format(victims=[str(victim) for victim in victims])
+    return sdist("sly", {"pyproject.toml": PROJECT, "backend.py": backend})
 
 
 class Machine:

@@ -4,9 +4,7 @@ the versions.
 
 import datetime
 import hashlib
-import io
 import sys
-import tarfile
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -15,7 +13,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 from support.fake_index import FakeIndex, File, body, in_json, metadata
-from support.zoo import wheel
+from support.zoo import sdist, wheel
 from test_classify import but, step
 
 from compat.declare.suite_table import Suite
@@ -63,22 +61,7 @@ THEN = datetime.datetime(2024, 1, 10, tzinfo=datetime.timezone.utc)
 DATES = (("then", THEN), ("now", None))
 
 
-def sdist() -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        files = {
-            "PKG-INFO": "Metadata-Version: 2.1\nName: old\nVersion: 1.0\n",
-            "pyproject.toml": PROJECT,
-            "backend.py": BACKEND,
-        }
-        for name, text in files.items():
-            entry = tarfile.TarInfo(f"old-1.0/{name}")
-            entry.size = len(text)
-            archive.addfile(entry, io.BytesIO(text.encode()))
-    return packed.getvalue()
-
-
-SDIST = sdist()
+SDIST = sdist("old", {"pyproject.toml": PROJECT, "backend.py": BACKEND})
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from support.editions import EARLY, MOVING, POLICY, edition
 from support.known import CELLS, MATRIX, Shelf, lock_of, ran, statuses
-from support.printed import Addresses, every_state, printed
+from support.printed import every_state, printed, words
 
 from compat.declare.matrix import KnownIssue
 from compat.results.answer import Answer
@@ -30,10 +30,6 @@ def cell() -> str:
         for path, html in pages.items()
         if "/cell/" in path and "capability works" in html and "What fails" in html
     )
-
-
-def words(html: str) -> str:
-    return " ".join(" ".join(Addresses(html).words).split())
 
 
 def test_the_roadmap_has_each_floor_each_move_and_its_proposal(moving: Edition) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from support.editions import edition
 from support.examples import examples
 from support.known import Shelf, proven, shelves
-from support.printed import Addresses, broken_links, every_state, page_of, printed, whole
+from support.printed import Addresses, broken_links, every_state, page_of, printed, whole, words
 
 from compat.site.edition import Edition
 
@@ -18,11 +18,6 @@ BROKEN = "demo/cell/py3.8-dep2-demo2.0+relaxed/index.html"
 INLINE = re.compile(
     r"<style|\sstyle=|\son[a-z]+=|javascript:|<script(?![^>]*\ssrc=)", re.IGNORECASE
 )
-
-
-def words(html: str) -> str:
-    """What a reader reads, in one line."""
-    return " ".join(" ".join(Addresses(html).words).split())
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,16 @@
 """What running the command `compat` comes to, for tests."""
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+import pytest
+
+from compat.cli import app
+from compat.fleet.batch import BatchResult
 
 
 @dataclass
@@ -21,3 +28,26 @@ class Ran:
 
 
 Run = Callable[..., Ran]
+
+
+def called(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> Ran:
+    """Run `compat` with these words."""
+    monkeypatch.setattr(sys, "argv", ["compat", *words])
+    with pytest.raises(SystemExit) as left:
+        app.main()
+    captured = capsys.readouterr()
+    return Ran(code=int(left.value.code or 0), out=captured.out, err=captured.err)
+
+
+def batch_result(folder: Path, faults: int = 0, **outcomes: str) -> BatchResult:
+    """Return what a batch of cells came to, of which none was left out."""
+    return BatchResult(
+        outcomes=outcomes,
+        records=(),
+        unanswered=(),
+        unrun=0,
+        untried={},
+        suite_faults=faults,
+        lost_workers={},
+        folder=folder,
+    )

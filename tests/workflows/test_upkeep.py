@@ -6,15 +6,12 @@ import datetime
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.github_api import NAME, PULL_URL, GitHubApi, serving
-from support.ran import Ran, Run
-
-from compat.cli import app
+from support.ran import Ran, Run, called
 
 WHO = {
     f"GIT_{role}_{key}": "someone" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")
@@ -60,11 +57,7 @@ def run(
 
     def command(folder: Path, *words: str) -> Ran:
         monkeypatch.chdir(folder)
-        monkeypatch.setattr(sys, "argv", ["compat", *words])
-        with pytest.raises(SystemExit) as left:
-            app.main()
-        captured = capsys.readouterr()
-        return Ran(code=int(left.value.code or 0), out=captured.out, err=captured.err)
+        return called(monkeypatch, capsys, *words)
 
     return command
 
