@@ -5,13 +5,11 @@ from pathlib import Path
 import pytest
 from support.known import statuses
 from support.made_records import capabilities
-from support.ran import Run, batch_result
+from support.ran import Run, batch_result, run_today
 
-from compat.cli.machine import now
 from compat.cli.options import workspace_of
 from compat.cli.run import _exit_code, _not_working
 from compat.cli.verdicts import RunWords
-from compat.results.record import Record
 from compat.run.outcome import parse_outcome
 
 CELL = "py3.11-dep1-demo1.0"
@@ -27,20 +25,7 @@ fault = "release"
 def result(root: Path, outcome: str = FAILED, **capabilities: str) -> int:
     """The exit code after a run that came to that."""
     workspace = workspace_of("demo", root)
-    workspace.store.add(
-        Record(
-            cell=CELL,
-            matrix="demo",
-            outcome=parse_outcome(outcome),
-            capabilities=statuses(**capabilities),
-            lock_digest=workspace.lock_digests[CELL],
-            suite_digest=workspace.context.suite_digest,
-            started=now(),
-            seconds=1.0,
-            host="linux-x86_64-2cpu-24gb",
-            isolation="L0",
-        )
-    )
+    workspace.store.add(run_today(workspace, CELL, outcome, capabilities=statuses(**capabilities)))
     workspace.refresh()
     return _exit_code(workspace, batch_result(root, **{CELL: outcome}))
 

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.ran import Run, batch_result
+from support.ran import Run, batch_result, run_today
 
 from compat import pipeline
 from compat.cli import budget
 from compat.cli.options import workspace_of
 from compat.fleet.batch import BatchResult
+from compat.results.record import Capability, Record
 
 # Each runs real cells, builds or installs.
 pytestmark = pytest.mark.slow
@@ -48,24 +49,9 @@ def runs(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[st
     return began
 
 
-def passed(workspace: Any, cell: str, tier: Any) -> Any:
-    from compat.cli.machine import now
-    from compat.results.record import Capability, Record
-    from compat.run.outcome import Passed
-
-    return Record(
-        cell=cell,
-        matrix="demo",
-        outcome=Passed(),
-        lock_digest="1" * 64,
-        suite_digest=workspace.context.suite_digest,
-        started=now(),
-        seconds=1.0,
-        host="linux-x86_64-2cpu-24gb",
-        isolation="L0",
-        tier=tier,
-        capabilities=(Capability(id="import", status="yes"),),
-    )
+def passed(workspace: Any, cell: str, tier: Any) -> Record:
+    works = (Capability(id="import", status="yes"),)
+    return run_today(workspace, cell, lock_digest="1" * 64, tier=tier, capabilities=works)
 
 
 def with_core(root: Path) -> None:

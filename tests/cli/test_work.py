@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from support.evidence import FINE, evidence
 from support.ran import Run
 
 from compat import pipeline
@@ -22,7 +23,7 @@ from compat.lock.lockfile import Refusal
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.results.record_files import RecordFiles
-from compat.run.evidence import Ended, Evidence, Installed, Step
+from compat.run.evidence import Ended, Evidence
 from compat.run.job import Bench, Job
 
 CELL, RELAXED, RULED_OUT = (
@@ -31,12 +32,6 @@ CELL, RELAXED, RULED_OUT = (
     "py3.11-dep2-demo2.0",
 )
 OLD = "py3.8-dep1-demo1.0"
-PINS = (Installed(name="demo", version="1"),)
-
-
-FINE = Ended(
-    by="exit", exit_code=0, signal=None, seconds=1, peak_memory_mb=1, survivors=0, isolation="L0"
-)
 
 
 class Cells:
@@ -59,21 +54,8 @@ class Cells:
             self.ran.append(job.cell)
             self.began.set()
         log, ended = self.broken.get(job.cell, ("", FINE))
-        return Evidence(
-            cell=job.cell,
-            matrix=job.matrix,
-            subject="demo",
-            lock_digest=job.lock.digest,
-            suite_digest="",
-            started=started,
-            seconds=1,
-            host="linux-x86_64-1cpu-1gb",
-            isolation="L0",
-            expected=PINS,
-            installed=PINS,
-            import_seconds=1.0,
-            steps=tuple(Step(name=name, ended=ended, log=log) for name in ("install", "import")),
-        )
+        facts = {"matrix": job.matrix, "lock_digest": job.lock.digest, "started": started}
+        return evidence(job.cell, log=log, ended=ended, **facts)
 
 
 @pytest.fixture

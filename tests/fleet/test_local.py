@@ -11,18 +11,18 @@ from pathlib import Path
 import msgspec
 import pytest
 from packaging.version import Version
+from support.evidence import FINE, evidence
 
 from compat.declare.suite_table import Suite
 from compat.fleet.local import BREAKER, Local
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock
 from compat.results.judged import JudgedRun
-from compat.run.evidence import Ended, Evidence, Installed, Step
+from compat.run.evidence import Evidence, Step
 from compat.run.job import Bench, Job
 from compat.run.steps import Activity, Enter
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
-PINS = (Installed(name="demo", version="1"),)
 BENCH = Bench(
     worker="w",
     evidence="e",
@@ -51,44 +51,20 @@ def job(cell: str) -> Job:
     )
 
 
-def evidence(cell: str, log: str = "", code: int = 0) -> Evidence:
-    """A run that installs and imports, or whose install fails with that log."""
-    ended = Ended(
-        by="exit",
-        exit_code=code,
-        signal=None,
-        seconds=1,
-        peak_memory_mb=1,
-        survivors=0,
-        isolation="L0",
-    )
-    names = ("install", "import") if code == 0 else ("install",)
-    return Evidence(
-        cell=cell,
-        matrix="demo",
-        subject="demo",
-        lock_digest="",
-        suite_digest="",
-        started=NOW,
-        seconds=1,
-        host="h",
-        isolation="L0",
-        expected=PINS,
-        installed=PINS,
-        import_seconds=1.0,
-        steps=tuple(Step(name=name, ended=ended, log=log) for name in names),
-    )
-
-
 GOOD: Callable[[str], Evidence] = evidence
 
 
+def not_installed(cell: str, log: str) -> Evidence:
+    ended = msgspec.structs.replace(FINE, exit_code=2)
+    return evidence(cell, steps=(Step(name="install", ended=ended, log=log),))
+
+
 def broken(cell: str) -> Evidence:
-    return evidence(cell, "what?", 2)
+    return not_installed(cell, "what?")
 
 
 def offline(cell: str) -> Evidence:
-    return evidence(cell, "Failed to fetch", 2)
+    return not_installed(cell, "Failed to fetch")
 
 
 class SilentReporter:

@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 from compat.cli import app
+from compat.cli.machine import now
 from compat.fleet.batch import BatchResult
+from compat.results.record import Record
+from compat.run.outcome import parse_outcome
+from compat.workspace import Workspace
 
 
 @dataclass
@@ -37,6 +41,22 @@ def called(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
         app.main()
     captured = capsys.readouterr()
     return Ran(code=int(left.value.code or 0), out=captured.out, err=captured.err)
+
+
+def run_today(workspace: Workspace, cell: str, outcome: str = "pass", **more: Any) -> Record:
+    """Return the record of a run of a cell of `demo`, on its lock and the suite of today."""
+    facts = {
+        "cell": cell,
+        "matrix": "demo",
+        "outcome": parse_outcome(outcome),
+        "lock_digest": workspace.lock_digests.get(cell, ""),
+        "suite_digest": workspace.context.suite_digest,
+        "started": now(),
+        "seconds": 1.0,
+        "host": "linux-x86_64-2cpu-24gb",
+        "isolation": "L0",
+    }
+    return Record(**{**facts, **more})
 
 
 def batch_result(folder: Path, faults: int = 0, **outcomes: str) -> BatchResult:
