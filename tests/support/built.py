@@ -44,7 +44,7 @@ def run_of(
         lock=Lock(inputs=inputs, pins=(pin,), tool="made", builds=(name,)),
         builds=builds,
     )
-    facts = {
+    facts: dict[str, Any] = {
         "worker": "w",
         "evidence": str(folder / "evidence"),
         "bytecode": str(folder / "bytecode"),

@@ -13,7 +13,7 @@ from compat.cli import app
 from compat.cli.machine import now
 from compat.fleet.batch import BatchResult
 from compat.results.record import Record
-from compat.run.outcome import parse_outcome
+from compat.run.outcome import Failed, parse_outcome
 from compat.workspace import Workspace
 
 
@@ -59,7 +59,7 @@ def run_today(workspace: Workspace, cell: str, outcome: str = "pass", **more: An
     return Record(**{**facts, **more})
 
 
-def batch_result(folder: Path, faults: int = 0, **outcomes: str) -> BatchResult:
+def batch_result(folder: Path, faults: tuple[Failed, ...] = (), **outcomes: str) -> BatchResult:
     """Return what a batch of cells came to, of which none was left out."""
     return BatchResult(
         outcomes=outcomes,
