@@ -74,7 +74,8 @@ class TestBest:
         answer = with_numpy("1.26", "2.1", "numpy>=3")
         assert isinstance(answer, Unproven)
         assert answer.in_the_way == ("2 of 2 that fit otherwise have numpy 1.26 to 2.1",)
-        assert answer.changes == ("use numpy 2.1 instead of >=3",)
+        [change] = answer.changes
+        assert "numpy 2.1" in change
 
     def test_what_is_better_in_nothing_is_no_alternative(self) -> None:
         assert recommended(proven(OLD, NEW)).alternatives == ()
@@ -89,7 +90,8 @@ class TestBest:
         shelf = Shelf([ran(lock)], [lock])
         assert recommended(shelf, "dep==1.1").best.proof.cell.id == OLD
         answer = unproven(shelf, "dep==1.0")
-        assert answer.changes == ("use dep 1.1 (no tested combination with 1.0 works)",)
+        [change] = answer.changes
+        assert change.startswith("use dep 1.1 (")
         assert answer.in_the_way[0] == f"{OLD} works, but with dep 1.1, not ==1.0"
 
     def test_as_published_comes_before_relaxed_and_today_before_its_own_time(self) -> None:
@@ -129,7 +131,8 @@ class TestBest:
         assert recommended(shelf, needs=("sum",)).best.proof.cell.id == NEW
         assert recommended(shelf, needs=("mean",)).best.proof.cell.id == OLD
         changes = unproven(shelf, "demo==2", needs=("mean",)).changes
-        assert changes == ("use demo 1.0 (2 works only in other combinations)",)
+        [change] = changes
+        assert change.startswith("use demo 1.0 (2 works")
 
     @pytest.mark.parametrize(
         "outcome", ["import-fail:abort", "lock-fail:conflict(dep)", "install-fail:network"]
@@ -153,9 +156,7 @@ class TestBest:
     def test_old_evidence_is_said_to_be_old(self) -> None:
         lock = lock_of(NEW)
         proof = recommended(Shelf([ran(lock, days_ago=200)], [lock])).best.proof
-        assert proof.outdated == (
-            "the newest run that counts is 200 days old, and fresh are at most 90",
-        )
+        assert "is 200 days old" in proof.outdated[0]
 
     def test_the_goals_differ(self) -> None:
         old, new = lock_of(OLD), lock_of(NEW)
@@ -183,10 +184,8 @@ class TestBest:
         twice = Shelf([*runs, ran(new), ran(old, days_ago=1)], [old, new])
         assert recommended(twice, goal="stable").best.proof.cell.id == OLD
         (other,) = recommended(twice).alternatives
-        assert (
-            other.trade_off
-            == "Tested on 2 days, but older demo 1.0, older dep 1.0, older Python 3.8."
-        )
+        assert "Tested on 2 days" in other.trade_off
+        assert "older dep 1.0" in other.trade_off
 
     def test_an_alternative_says_what_it_gains_and_loses(self) -> None:
         lifting, old = lock_of(LIFTED, install_as_python="3.9.18"), lock_of(OLD)
@@ -230,7 +229,7 @@ class TestRankedByProof:
         shelf = both(with_failing(MOVED, 0, 10), with_failing(cell, failing, 10))
         answer = recommended(shelf, "demo==1", goal=goal)
         assert answer.best.proof.id == best
-        assert ("No release that is published" in answer.because) is (best == MOVED)
+        assert ("No release" in answer.because) is (best == MOVED)
 
     def test_what_is_needed_works_so_that_being_published_counts(self) -> None:
         shelf = both(with_failing(MOVED, 0, 10), with_failing(OLD, 5, 10))
@@ -274,7 +273,7 @@ class TestRankedByProof:
         assert answer.best.proof.id == OLD
         (other,) = answer.alternatives
         assert (other.card.proof.failing_here, other.card.proof.doubts) == ((), 1)
-        assert other.trade_off.endswith("but its tests did not finish.")
+        assert "did not finish" in other.trade_off
 
     @pytest.mark.parametrize("missing", ["dep==1.0", "dep~=1.0", "other==1.0", "dep-more==1.0"])
     def test_an_archive_of_the_release_that_is_missing_is_named(self, missing: str) -> None:
@@ -302,10 +301,8 @@ class TestHonesty:
         broken = ran(fresh, "import-fail:missing-module(dep)")
         told = recommended(Shelf([ran(relaxed), broken], [relaxed, fresh])).best.published
         assert told.command == "pip install 'dep==2.*' 'demo==2.0'"
-        assert (told.state, told.sentence) == (
-            "fails",
-            f"is broken: import-fail:missing-module(dep), tested on {DAY}",
-        )
+        assert told.state == "fails"
+        assert f"import-fail:missing-module(dep), tested on {DAY}" in told.sentence
         part = ran(fresh, "test-fail:assertion(mean)", capabilities=statuses(sum="yes", mean="no"))
         told = recommended(Shelf([ran(relaxed), part], [relaxed, fresh])).best.published
         words = "partly works: 1 of 2 works; 1 fails in this combination"
@@ -313,7 +310,7 @@ class TestHonesty:
         assert recommended(proven(NEW)).best.published.state == "works"
         assert recommended(proven(f"{NEW}+relaxed")).best.published.state == "unknown"
         cannot = recommended(proven("py3.8-dep2-demo1.0+relaxed")).best.published
-        assert cannot.sentence == "cannot work: demo 1.0 requires dep ~=1.0, not 2"
+        assert "demo 1.0 requires dep" in cannot.sentence
 
     def test_what_was_lifted_is_said_with_the_rule_and_its_reason(self) -> None:
         (one,) = recommended(proven("py3.8-dep2-demo1.0+relaxed")).best.lifted
@@ -326,7 +323,7 @@ class TestHonesty:
     def test_a_python_that_was_set_aside_is_lifted_too(self) -> None:
         lock = lock_of("py3.8-dep2-demo2.0+relaxed", install_as_python="3.9.18")
         (one,) = recommended(Shelf([ran(lock)], [lock])).best.lifted
-        assert one.sentence == "Python 3.8 instead of >=3.9"
+        assert one.sentence.startswith("Python 3.8 instead")
 
     def test_a_relaxed_lock_that_keeps_every_requirement_lifts_nothing(self) -> None:
         assert recommended(proven(f"{NEW}+relaxed")).best.lifted == ()
@@ -340,26 +337,25 @@ class TestUnproven:
         assert answer.in_the_way[0] == f"{NEW} is broken: import-fail:abort, tested on {DAY}"
         assert answer.nearest is not None
         assert answer.nearest.proof.cell.id == OLD
-        assert answer.changes == (
-            "use Python 3.8 (no tested combination with 3.9 works)",
-            "use demo 1.0 (no tested combination with 2 works)",
-        )
+        assert [change.partition(" (no tested combination")[0] for change in answer.changes] == [
+            "use Python 3.8",
+            "use demo 1.0",
+        ]
 
     def test_metadata_that_rules_all_out_speaks_of_what_was_asked(self) -> None:
         answer = unproven(proven(NEW), "python==3.8", "demo==2")
-        assert answer.in_the_way == (
-            "demo 2.0 requires Python >=3.9, not 3.8",
-            (
-                "2 combinations that fit once pins are lifted could work and were never run, such"
-                " as py3.8-dep2-demo2.0+relaxed"
-            ),
-        )
-        assert answer.changes == ("use Python 3.9 (no combination with 3.8 was tested)",)
+        ruled_out, lifted = answer.in_the_way
+        assert "requires Python >=3.9" in ruled_out
+        assert lifted.endswith(" py3.8-dep2-demo2.0+relaxed")
+        [change] = answer.changes
+        assert "3.8 was tested" in change
 
     def test_a_version_that_does_not_exist_is_said_not_to(self) -> None:
         answer = unproven(proven(NEW), "python==3.14")
-        assert answer.in_the_way == ("the matrix has no Python ==3.14: it has 3.8 to 3.9",)
-        assert answer.changes == ("use Python 3.9 (3.14 is not in this matrix)",)
+        [obstacle] = answer.in_the_way
+        assert "has 3.8 to 3.9" in obstacle
+        [change] = answer.changes
+        assert "(3.14 is not in" in change
 
     @pytest.mark.parametrize(
         ("words", "fits"),
@@ -401,7 +397,9 @@ class TestUnproven:
     def test_the_nearest_is_the_smallest_change(self) -> None:
         shelf = proven(OLD, "py3.8-dep2-demo2.0+relaxed")
         changes = unproven(shelf, "python==3.9", "demo==1").changes
-        assert changes == ("use Python 3.8 (no combination with 3.9 was tested)",)
+        [change] = changes
+        assert change.startswith("use Python 3.8 (")
+        assert "3.9 was tested" in change
 
     def test_further_runs_that_do_not_do_are_counted(self) -> None:
         cells = (NEW, OLD, f"{OLD}+dated")

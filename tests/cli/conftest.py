@@ -14,15 +14,11 @@ from pathlib import Path
 import pytest
 from support.fake_index import FakeIndex
 from support.local_index import MATRIX
-from support.ran import Ran, Run
+from support.ran import Ran, Run, called, run_today
 from support.zoo import shares
 
-from compat.cli import app
-from compat.cli.machine import now
 from compat.cli.options import workspace_of
 from compat.index import settings
-from compat.results.record import Record
-from compat.run.outcome import parse_outcome
 
 Remember = Callable[..., None]
 HERE = Path(__file__).parent.parent.parent
@@ -116,11 +112,7 @@ def run(
     shares(tmp_path / "cache")
 
     def command(*words: str) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["compat", *words])
-        with pytest.raises(SystemExit) as left:
-            app.main()
-        captured = capsys.readouterr()
-        return Ran(code=int(left.value.code or 0), out=captured.out, err=captured.err)
+        return called(monkeypatch, capsys, *words)
 
     return command
 
@@ -132,17 +124,6 @@ def remember(run: Run, root: Path) -> Remember:
     def add(*cells: str, outcome: str = "pass", seconds: float = 5.0) -> None:
         workspace = workspace_of("demo", root)
         for cell in cells or workspace.lock_digests:
-            record = Record(
-                cell=cell,
-                matrix="demo",
-                outcome=parse_outcome(outcome),
-                lock_digest=workspace.lock_digests.get(cell, ""),
-                suite_digest=workspace.context.suite_digest,
-                started=now(),
-                seconds=seconds,
-                host="linux-x86_64-2cpu-24gb",
-                isolation="L0",
-            )
-            workspace.store.add(record)
+            workspace.store.add(run_today(workspace, cell, outcome, seconds=seconds))
 
     return add

@@ -15,11 +15,11 @@ import pytest
 from msgspec.structs import replace
 from packaging.version import Version
 from support.fake_index import FakeIndex
-from support.ran import Ran
+from support.ran import Ran, called
 from support.zoo import Animal, Repository, pytest_and_its_needs, wheel
 from uv import find_uv_bin
 
-from compat.cli import app, clean, machine
+from compat.cli import clean, machine
 from compat.index.settings import IndexSettings
 from compat.run.cache_items import IN_USE_SECONDS, CacheItem, cache_items, unused_items
 from compat.run.canary import canary
@@ -53,11 +53,7 @@ def cleaned(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     def command(days: float, *words: str) -> Ran:
         moment = machine.now() + datetime.timedelta(days=days)
         monkeypatch.setattr(clean, "now", lambda: moment)
-        monkeypatch.setattr(sys, "argv", ["compat", "cache", "clean", *words])
-        with pytest.raises(SystemExit) as left:
-            app.main()
-        captured = capsys.readouterr()
-        return Ran(code=int(left.value.code or 0), out=captured.out, err=captured.err)
+        return called(monkeypatch, capsys, "cache", "clean", *words)
 
     return command
 
@@ -99,7 +95,7 @@ def test_before_a_run_that_would_not_fit_room_is_made(
     monkeypatch.setattr(clean, "disk_mb", lambda: 1000)
     clean.make_room(1001)
     message = capsys.readouterr().err
-    assert "unused for 2 days or longer, to make room for 1,001 MB of cells" in message
+    assert "1,001 MB of cells" in message
     freed = sum(item.size for item in before) - sum(item.size for item in cache_items(used.cache))
     assert freed >= 2**20
 
@@ -183,7 +179,7 @@ def test_a_size_that_is_none_is_told(
 ) -> None:
     monkeypatch.setenv("COMPAT_CACHE_DIR", str(tmp_path))
     ran = cleaned(0, "--most", text)
-    assert (ran.code, "is not a size such as 500MB or 20GB" in ran.err) == (2, True)
+    assert (ran.code, "500MB or 20GB" in ran.err) == (2, True)
 
 
 def test_an_empty_cache_is_clean(

@@ -5,14 +5,11 @@ from pathlib import Path
 import pytest
 from support.known import statuses
 from support.made_records import capabilities
-from support.ran import Run
+from support.ran import Run, batch_result, run_today
 
-from compat.cli.machine import now
 from compat.cli.options import workspace_of
 from compat.cli.run import _exit_code, _not_working
 from compat.cli.verdicts import RunWords
-from compat.fleet.batch import BatchResult
-from compat.results.record import Record
 from compat.run.outcome import parse_outcome
 
 CELL = "py3.11-dep1-demo1.0"
@@ -28,34 +25,9 @@ fault = "release"
 def result(root: Path, outcome: str = FAILED, **capabilities: str) -> int:
     """The exit code after a run that came to that."""
     workspace = workspace_of("demo", root)
-    workspace.store.add(
-        Record(
-            cell=CELL,
-            matrix="demo",
-            outcome=parse_outcome(outcome),
-            capabilities=statuses(**capabilities),
-            lock_digest=workspace.lock_digests[CELL],
-            suite_digest=workspace.context.suite_digest,
-            started=now(),
-            seconds=1.0,
-            host="linux-x86_64-2cpu-24gb",
-            isolation="L0",
-        )
-    )
+    workspace.store.add(run_today(workspace, CELL, outcome, capabilities=statuses(**capabilities)))
     workspace.refresh()
-    return _exit_code(
-        workspace,
-        BatchResult(
-            outcomes={CELL: outcome},
-            records=(),
-            unanswered=(),
-            unrun=0,
-            untried={},
-            suite_faults=(),
-            lost_workers={},
-            folder=root,
-        ),
-    )
+    return _exit_code(workspace, batch_result(root, **{CELL: outcome}))
 
 
 @pytest.fixture
@@ -101,6 +73,6 @@ def test_a_run_of_a_cell_that_works_is_told_apart_from_what_its_release_cannot_d
 
 def test_a_failure_of_the_combination_is_printed_with_its_cause(declared: Path, run: Run) -> None:
     result(declared, "test-fail:assertion(mean)", **{"import": "yes", "sum": "no", "mean": "no"})
-    assert "at L0: test-fail:assertion(mean), 1 s" in run("show", "demo", CELL).out
+    assert "at L0: test-fail:assertion(mean), 1" in run("show", "demo", CELL).out
     failed = {CELL: "test-fail:assertion(mean)"}
     assert _not_working(workspace_of("demo", declared), failed) == failed

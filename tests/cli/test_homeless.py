@@ -27,10 +27,9 @@ def test_a_user_without_a_home_gets_one_line(
     monkeypatch.setattr(pwd, "getpwuid", nobody)
     ran = run(*words)
     assert ran.code == 2
-    assert (
-        ran.err == "error: this user has no home folder for the cache "
-        "(set COMPAT_CACHE_DIR to a writable folder)\n"
-    )
+    assert "no home folder" in ran.err
+    assert ran.err.endswith("(set COMPAT_CACHE_DIR to a writable folder)\n")
+    assert ran.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("command", ["matrix lock", "run"])
@@ -44,7 +43,5 @@ def test_a_cache_that_cannot_be_made_is_told_in_one_line(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     ran = run(*command.split(), "demo", CELL)
     assert ran.code == 2
-    assert (
-        ran.err == "error: the cache folder cannot be created: not a directory "
-        "(set COMPAT_CACHE_DIR to a writable folder)\n"
-    )
+    assert ": not a directory (set COMPAT_CACHE_DIR" in ran.err
+    assert ran.err.count("\n") == 1

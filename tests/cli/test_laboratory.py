@@ -6,13 +6,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from support.ran import Run
+from support.ran import Run, batch_result
 
 from compat.cli.options import workspace_of
 from compat.errors import UsageError
 from compat.fleet.batch import BatchResult
 from compat.fleet.laboratory import LabSteps, LockLaboratory
 from compat.lock.lockfile import Lock
+from compat.run.outcome import Failed
 from compat.search.blame import SearchStopped
 
 CELL = "py3.11-dep1-demo1.0"
@@ -24,20 +25,11 @@ class Machine:
     def __init__(self, tmp_path: Path) -> None:
         self.seconds, self.runs, self.stopped = 0.0, 0, False
         self.folder = tmp_path
-        self.faults = 0
+        self.faults: tuple[Failed, ...] = ()
 
     def result(self, *_: Any) -> BatchResult:
         self.runs += 1
-        return BatchResult(
-            outcomes={},
-            records=(),
-            unanswered=(),
-            unrun=0,
-            untried={},
-            suite_faults=self.faults,
-            lost_workers={},
-            folder=self.folder,
-        )
+        return batch_result(self.folder, self.faults)
 
     def steps(self) -> LabSteps:
         return LabSteps(
@@ -97,7 +89,7 @@ def test_a_run_that_leaves_no_answer_is_tried_again_and_then_given_up(
 def test_a_suite_that_is_at_fault_blames_no_package(
     laboratory: LockLaboratory, lock: Lock, machine: Machine
 ) -> None:
-    machine.faults = 1
+    machine.faults = (Failed(stage="collect", cause="suite-fault"),)
     with pytest.raises(SearchStopped, match="the suite or its declaration is at fault"):
         laboratory.run(lock, "a mix")
 

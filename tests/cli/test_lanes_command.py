@@ -31,17 +31,14 @@ def with_lowest(root: Path) -> Path:
 def test_without_a_lane_it_says_how_to_declare_one(run: Run) -> None:
     ended = run("matrix", "variants", "demo")
     assert (ended.code, ended.out) == (1, "")
-    assert (
-        "demo has no variant; `lowest = true` or [prereleases] in its matrix.toml declares one"
-        in ended.err
-    )
+    assert "`lowest = true` or [prereleases]" in ended.err
 
 
 def test_before_any_run_it_says_what_to_type(run: Run, with_lowest: Path) -> None:
     ended = run("matrix", "variants", "demo")
     assert ended.code == 0
     assert f"{LOWEST}: unknown" in ended.out
-    assert "compat run demo '*+lowest' tests it" in ended.err
+    assert "'*+lowest'" in ended.err
 
 
 def test_a_lowest_cell_is_locked_to_what_its_release_declares(run: Run, with_lowest: Path) -> None:
@@ -66,7 +63,7 @@ def test_what_the_floors_break_is_an_alert_and_exit_1(
     assert f"{LOWEST}: broken, import-fail:missing-attribute(dep.new)" in lines
     assert "  dep~=1.0: 1.0 installed" in lines
     assert f"  what makes it fail: compat blame demo {FRESH} {LOWEST}" in lines
-    assert lines[-1] == "the lowest declared versions break 1 of 1 cell that works with newer ones"
+    assert "1 of 1 cell" in lines[-1]
     data = run("matrix", "variants", "demo", "--json").json["data"]
     (alert,) = data["alerts"]
     assert (alert["broken"], alert["compared"], alert["cells"]) == (1, 1, [LOWEST])
@@ -120,8 +117,8 @@ def test_the_nightly_shows_the_alert_in_the_summary_of_its_job(
     remember(LOWEST, outcome="import-fail:missing-attribute(dep.new)")
     ended, said, summary = nightly(root)
     assert ended == 0, said
-    assert "failures of its variants, 1 of " in summary
-    assert "the lowest declared versions break 1 of 1 cell that works with newer ones" in summary
+    assert "variants, 1 of " in summary
+    assert "1 of 1 cell" in summary
     assert f"| `{LOWEST}` | " in summary
     assert faults(summary) == ()
 
@@ -137,7 +134,7 @@ def test_a_summary_without_an_alert_says_how_much_was_tried(
     summary = root / "lanes.md"
     assert run("matrix", "variants", "demo", "--summary", str(summary)).code == 0
     text = summary.read_text("utf-8")
-    assert "no known failures of its variants, 0 of " in text
+    assert "variants, 0 of " in text
 
 
 def test_the_cells_of_a_lane_are_due_with_the_others(
@@ -187,7 +184,7 @@ def test_what_a_pre_release_breaks_is_one_alert_and_moves_no_grid(
     remember(broken, outcome="import-fail:missing-attribute(dep.old)")
     ended = run("matrix", "variants", "demo")
     assert ended.code == 1
-    assert ended.out.splitlines()[-1] == "dep 2.2.dev1 breaks 1 of 2 cells that work with 2"
+    assert ended.out.splitlines()[-1].startswith("dep 2.2.dev1 breaks 1 ")
     assert f"  what makes it fail: compat blame demo {fresh[0]} {broken}" in ended.out.splitlines()
     (alert,) = run("matrix", "variants", "demo", "--json").json["data"]["alerts"]
     assert (alert["lane"], alert["what"], alert["cells"]) == (
@@ -206,7 +203,7 @@ def test_where_there_is_no_pre_release_it_says_so(run: Run, root: Path) -> None:
     path.write_text(text.replace("margin_days", f"{lane}\nmargin_days"), encoding="utf-8")
     ended = run("matrix", "variants", "demo")
     assert (ended.code, ended.out) == (0, "")
-    assert "no pre-release of dep is newer than its final releases" in ended.err
+    assert "no pre-release of dep" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_a_pre_release_of_an_index_of_its_own_is_installed_from_there_and_breaks
     assert any(path.endswith("/files/other-3.0rc1-py3-none-any.whl") for path in further.paths())
     code, out, _ = zoo.run("matrix", "variants", "zoo")
     assert code == 1
-    assert "other 3.0rc1 breaks 1 of 1 cell that works with 2.0" in out
+    assert "other 3.0rc1 breaks 1" in out
 
 
 def test_pip_tools_says_that_it_asks_no_index_of_a_lane(

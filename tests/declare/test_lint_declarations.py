@@ -31,6 +31,11 @@ def added(path: Path, entry: Any) -> Document:
     return changed(MATRIX, path, [*inner, entry])
 
 
+def place(path: Path) -> str:
+    """Return a path as a fault writes it: `axes[0].name`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)[1:]
+
+
 def matrix_faults(document: Document, today: datetime.date = TODAY) -> tuple[Fault, ...]:
     return lint_matrix(decode_matrix(toml(document), "m"), "m", folder="demo", today=today)
 
@@ -52,108 +57,83 @@ def test_a_sound_policy_has_no_faults() -> None:
 
 
 NO_RULES = without(MATRIX, ("rules",))
-CASES: dict[str, tuple[Document, str, str, str]] = {
-    "the folder has another name": (
-        changed(MATRIX, ("name",), "dem"),
-        "name",
-        "name",
-        "'dem' is not the name of the matrix's folder; allowed: demo",
+# A value at a path, which is where the fault stands.
+VALUES: dict[str, tuple[Path, Any, str]] = {
+    "the folder has another name": (("name",), "dem", "name"),
+    "the subject is no axis": (("subject",), "demos", "unknown-axis"),
+    "two axes have one short name": (("axes", 2, "short"), "en", "duplicate"),
+    "an interpreter release is no final release": (
+        ("axes", 0, "releases", 0),
+        "3.9.0rc1",
+        "bad-version",
     ),
-    "the subject is no axis": (
-        changed(MATRIX, ("subject",), "demos"),
+    "an interpreter release names no series": (("axes", 0, "releases", 0), "3", "bad-version"),
+    "an interpreter release has an epoch": (("axes", 0, "releases", 0), "1!3.9.1", "bad-version"),
+    "no release can be selected": (("axes", 1, "select", "specifier"), ">3,<2", "unsatisfiable"),
+    "a condition cannot be met": (("rules", 1, "when", "python"), ">3,<2", "unsatisfiable"),
+    "a pin cannot be met": (("rules", 0, "relaxations", 0, "to"), ">3,<2", "unsatisfiable"),
+    "a condition is on an unknown axis": (("rules", 1, "when", "engin"), "moved", "unknown-axis"),
+    "the interpreter is moved": (("rules", 0, "when", "python"), "moved", "meaningless"),
+    "the subject is moved": (("rules", 0, "when", "demo"), "moved", "meaningless"),
+    "a condition holds for no series": (("rules", 1, "when", "python"), ">=3.12", "unneeded"),
+    "a condition names a patch of the interpreter, which no series is": (
+        ("rules", 1, "when", "python"),
+        "==3.11.7",
+        "unneeded",
+    ),
+    "a rule is expired": (("rules", 0, "until"), TODAY - datetime.timedelta(1), "expired"),
+    "requires-python of another package is ignored": (
+        ("rules", 0, "relaxations", 1, "package"),
+        "other",
+        "not-subject",
+    ),
+    "a relaxation is as of an unknown axis": (
+        ("rules", 0, "relaxations", 0, "as_of"),
+        "engin",
         "unknown-axis",
-        "subject",
-        "allowed: demo, engine; did you mean 'demo'?",
     ),
+    "a relaxation is as of the interpreter": (
+        ("rules", 0, "relaxations", 0, "as_of"),
+        "python",
+        "unknown-axis",
+    ),
+    "a floor is of an unknown axis": (("floors", 0, "axis"), "engin", "unknown-axis"),
+}
+CASES: dict[str, tuple[Document, str, str]] = {
+    **{
+        when: (changed(MATRIX, path, value), code, place(path))
+        for when, (path, value, code) in VALUES.items()
+    },
     "the subject is the interpreter": (
         changed(NO_RULES, ("subject",), "python"),
         "unknown-axis",
         "subject",
-        "'python' is no package axis",
     ),
-    "there is no interpreter": (
-        without(NO_RULES, ("axes", 0)),
-        "interpreter-axis",
-        "axes",
-        "has 0 axes of kind 'interpreter'",
-    ),
+    "there is no interpreter": (without(NO_RULES, ("axes", 0)), "interpreter-axis", "axes"),
     "there are two interpreters": (
         added(("axes",), {**MATRIX["axes"][0], "name": "other", "short": "ot"}),
         "interpreter-axis",
         "axes",
-        "has 2 axes",
     ),
     "two axes have one name": (
         added(("axes",), {"kind": "package", "name": "engine", "short": "x", "package": "x"}),
         "duplicate",
         "axes[3].name",
-        "'engine' stands at axes[1].name already",
-    ),
-    "two axes have one short name": (
-        changed(MATRIX, ("axes", 2, "short"), "en"),
-        "duplicate",
-        "axes[2].short",
-        "axes[1].short",
     ),
     "two axes have one package": (
         changed(MATRIX, ("axes", 1, "package"), "DEMO"),
         "duplicate",
         "axes[2].package",
-        "axes[1].package",
-    ),
-    "an interpreter release is no final release": (
-        changed(MATRIX, ("axes", 0, "releases", 0), "3.9.0rc1"),
-        "bad-version",
-        "axes[0].releases[0]",
-        "'3.9.0rc1'",
-    ),
-    "an interpreter release names no series": (
-        changed(MATRIX, ("axes", 0, "releases", 0), "3"),
-        "bad-version",
-        "axes[0].releases[0]",
-        "not a series of Python such as '3.11', or a final patch such as '3.11.4'",
     ),
     "a series stands twice, once with its patch": (
         added(("axes", 0, "releases"), "3.10"),
         "duplicate",
         "axes[0].releases[3]",
-        "'3.10' stands at axes[0].releases[1]",
-    ),
-    "an interpreter release has an epoch": (
-        changed(MATRIX, ("axes", 0, "releases", 0), "1!3.9.1"),
-        "bad-version",
-        "axes[0].releases[0]",
-        "'1!3.9.1'",
     ),
     "a series stands twice": (
         added(("axes", 0, "releases"), "3.10.2"),
         "duplicate",
         "axes[0].releases[3]",
-        "'3.10' stands at axes[0].releases[1]",
-    ),
-    "no release can be selected": (
-        changed(MATRIX, ("axes", 1, "select", "specifier"), ">3,<2"),
-        "unsatisfiable",
-        "axes[1].select.specifier",
-        "<2,>3",
-    ),
-    "a condition cannot be met": (
-        changed(MATRIX, ("rules", 1, "when", "python"), ">3,<2"),
-        "unsatisfiable",
-        "rules[1].when.python",
-        "<2,>3",
-    ),
-    "a pin cannot be met": (
-        changed(MATRIX, ("rules", 0, "relaxations", 0, "to"), ">3,<2"),
-        "unsatisfiable",
-        "rules[0].relaxations[0].to",
-        "<2,>3",
-    ),
-    "a condition is on an unknown axis": (
-        changed(MATRIX, ("rules", 1, "when", "engin"), "moved"),
-        "unknown-axis",
-        "rules[1].when.engin",
-        "did you mean 'engine'?",
     ),
     "an unpublished state declares an unknown axis": (
         changed(
@@ -163,7 +143,6 @@ CASES: dict[str, tuple[Document, str, str, str]] = {
         ),
         "unknown-axis",
         "unpublished[0].when.pythn",
-        "did you mean 'python'?",
     ),
     "a fault of the release holds in some of its combinations": (
         changed(
@@ -180,144 +159,94 @@ CASES: dict[str, tuple[Document, str, str, str]] = {
         ),
         "meaningless",
         "known[0].when.python",
-        "a fault of the release holds in every combination of a release",
     ),
     "its own platform is among the others": (
         changed(MATRIX, ("platforms",), ["macos-arm64", "linux-x86_64"]),
         "meaningless",
         "platforms[1]",
-        "is the matrix's own platform",
     ),
     "a platform is named twice": (
         changed(MATRIX, ("platforms",), ["macos-arm64", "macos-arm64"]),
         "duplicate",
         "platforms[1]",
-        "macos-arm64",
-    ),
-    "the interpreter is moved": (
-        changed(MATRIX, ("rules", 0, "when", "python"), "moved"),
-        "meaningless",
-        "rules[0].when.python",
-        "allowed: engine",
-    ),
-    "the subject is moved": (
-        changed(MATRIX, ("rules", 0, "when", "demo"), "moved"),
-        "meaningless",
-        "rules[0].when.demo",
-        "allowed: engine",
-    ),
-    "a condition holds for no series": (
-        changed(MATRIX, ("rules", 1, "when", "python"), ">=3.12"),
-        "unneeded",
-        "rules[1].when.python",
-        "3.9, 3.10, 3.11",
-    ),
-    "a condition names a patch of the interpreter, which no series is": (
-        changed(MATRIX, ("rules", 1, "when", "python"), "==3.11.7"),
-        "unneeded",
-        "rules[1].when.python",
-        "==3.11.7",
     ),
     "an exclusion has no conditions": (
         without(MATRIX, ("rules", 1, "when")),
         "excludes-all",
         "rules[1].when",
-        "excludes every cell",
     ),
     "two rules have one name": (
         added(("rules",), {**RULE, "name": "known-crash"}),
         "duplicate",
         "rules[2].name",
-        "rules[1].name",
     ),
     "two exclusions are the same": (
         added(("rules",), {**RULE, "when": MATRIX["rules"][1]["when"]}),
         "unneeded",
         "rules[2]",
-        "rule 'known-crash'",
     ),
     "two relaxing rules are the same": (
         added(("rules",), {**RELAX, "relaxations": RELAX["relaxations"][::-1]}),
         "unneeded",
         "rules[2]",
-        "'engine-moved'",
-    ),
-    "a rule is expired": (
-        changed(MATRIX, ("rules", 0, "until"), TODAY - datetime.timedelta(1)),
-        "expired",
-        "rules[0].until",
-        "after 2026-05-31",
     ),
     "a package is relaxed twice": (
         added(("rules", 0, "relaxations"), {"package": "Companion", "to": "any"}),
         "duplicate",
         "rules[0].relaxations[2].package",
-        "rules[0].relaxations[0].package",
-    ),
-    "requires-python of another package is ignored": (
-        changed(MATRIX, ("rules", 0, "relaxations", 1, "package"), "other"),
-        "not-subject",
-        "rules[0].relaxations[1].package",
-        "allowed: demo",
-    ),
-    "a relaxation is as of an unknown axis": (
-        changed(MATRIX, ("rules", 0, "relaxations", 0, "as_of"), "engin"),
-        "unknown-axis",
-        "rules[0].relaxations[0].as_of",
-        "did you mean 'engine'?",
-    ),
-    "a relaxation is as of the interpreter": (
-        changed(MATRIX, ("rules", 0, "relaxations", 0, "as_of"), "python"),
-        "unknown-axis",
-        "rules[0].relaxations[0].as_of",
-        "no package axis",
-    ),
-    "a floor is of an unknown axis": (
-        changed(MATRIX, ("floors", 0, "axis"), "engin"),
-        "unknown-axis",
-        "floors[0].axis",
-        "did you mean 'engine'?",
     ),
     "an axis has two floors": (
         added(("floors",), MATRIX["floors"][0]),
         "duplicate",
         "floors[1].axis",
-        "floors[0].axis",
     ),
     "a floor is of the subject": (
         added(("floors",), {"axis": "demo", "at": "1.0", "because": "it was so once"}),
         "subject-floor",
         "floors[1].axis",
-        "(delete the floor; allowed: engine, python)",
     ),
     "a floor is no series of the interpreter": (
         added(("floors",), {"axis": "python", "at": "3.8", "because": "it was so once"}),
         "unknown-series",
         "floors[1].at",
-        "allowed: 3.9, 3.10, 3.11",
     ),
     "a requirement names the subject": (
         added(("requirements",), "Demo[fast]>=1"),
         "coordinate-package",
         "requirements[1]",
-        "axis 'demo'",
     ),
     "the suite requires an axis's package": (
         added(("suite", "requirements"), "demo_engine"),
         "coordinate-package",
         "suite.requirements[1]",
-        "axis 'engine'",
     ),
+}
+# What a fault tells beside its place, once for each kind.
+TOLD = {
+    "the folder has another name": "'dem' is not the name of the matrix's folder; allowed: demo",
+    "the subject is no axis": "allowed: demo, engine; did you mean 'demo'?",
+    "there are two interpreters": "has 2 axes",
+    "two axes have one name": "'engine' stands at axes[1].name already",
+    "an interpreter release names no series": "series of Python such as '3.11'",
+    "a series stands twice": "'3.10' stands at axes[0].releases[1]",
+    "no release can be selected": "<2,>3",
+    "a fault of the release holds in some of its combinations": "every combination",
+    "its own platform is among the others": "is the matrix's own platform",
+    "a condition holds for no series": "3.9, 3.10, 3.11",
+    "two relaxing rules are the same": "'engine-moved'",
+    "a rule is expired": "after 2026-05-31",
+    "a floor is of the subject": "(delete the floor; allowed: engine, python)",
+    "a floor is no series of the interpreter": "allowed: 3.9, 3.10, 3.11",
+    "a requirement names the subject": "axis 'demo'",
 }
 
 
-@pytest.mark.parametrize(("document", "code", "path", "told"), CASES.values(), ids=CASES)
-def test_it_is_a_fault_of_a_matrix_when(
-    document: Document, code: str, path: str, told: str
-) -> None:
+@pytest.mark.parametrize("when", CASES)
+def test_it_is_a_fault_of_a_matrix_when(when: str) -> None:
+    document, code, path = CASES[when]
     (fault,) = matrix_faults(document)
     assert (fault.code, fault.path) == (code, f"m: {path}")
-    assert told in fault.line()
+    assert TOLD.get(when, "") in fault.line()
 
 
 @pytest.mark.parametrize(
@@ -350,60 +279,34 @@ def test_rules_that_relax_differently_under_the_same_conditions_are_both_needed(
     assert matrix_faults(added(("rules",), other)) == ()
 
 
-POLICY_CASES: dict[str, tuple[Document, str, str, str]] = {
-    "a window is of an unknown axis": (
-        changed(POLICY, ("windows", 0, "axis"), "engin"),
-        "unknown-axis",
-        "windows[0].axis",
-        "did you mean 'engine'?",
-    ),
-    "a hold is of an unknown axis": (
-        changed(POLICY, ("holds", 0, "axis"), "engin"),
-        "unknown-axis",
-        "holds[0].axis",
-        "allowed: demo, engine, python",
-    ),
-    "a bad release is of an unknown axis": (
-        changed(POLICY, ("known_bad", 0, "axis"), "engin"),
-        "unknown-axis",
-        "known_bad[0].axis",
-        "no axis",
-    ),
+# A value at a path, which is where the fault stands.
+POLICY_VALUES: dict[str, tuple[Path, Any, str]] = {
+    "a window is of an unknown axis": (("windows", 0, "axis"), "engin", "unknown-axis"),
+    "a hold is of an unknown axis": (("holds", 0, "axis"), "engin", "unknown-axis"),
+    "a bad release is of an unknown axis": (("known_bad", 0, "axis"), "engin", "unknown-axis"),
+    "a hold is expired": (("holds", 0, "until"), TODAY - datetime.timedelta(1), "expired"),
+    "a hold has no floor to hold": (("holds", 0, "axis"), "demo", "dead-hold"),
+    "a window has no floor to move": (("windows", 0, "axis"), "demo", "dead-window"),
+}
+POLICY_CASES: dict[str, tuple[Document, str, str]] = {
+    **{
+        when: (changed(POLICY, path, value), code, place(path))
+        for when, (path, value, code) in POLICY_VALUES.items()
+    },
     "an axis has two windows": (
         changed(POLICY, ("windows",), POLICY["windows"] * 2),
         "duplicate",
         "windows[1].axis",
-        "windows[0].axis",
     ),
     "a hold stands twice": (
         changed(POLICY, ("holds",), POLICY["holds"] * 2),
         "duplicate",
         "holds[1]",
-        "holds[0]",
     ),
     "a bad release stands twice": (
         changed(POLICY, ("known_bad",), POLICY["known_bad"] * 2),
         "duplicate",
         "known_bad[1]",
-        "known_bad[0]",
-    ),
-    "a hold is expired": (
-        changed(POLICY, ("holds", 0, "until"), TODAY - datetime.timedelta(1)),
-        "expired",
-        "holds[0].until",
-        "after 2026-05-31",
-    ),
-    "a hold has no floor to hold": (
-        changed(POLICY, ("holds", 0, "axis"), "demo"),
-        "dead-hold",
-        "holds[0].axis",
-        "declares no floor of axis 'demo'",
-    ),
-    "a window has no floor to move": (
-        changed(POLICY, ("windows", 0, "axis"), "demo"),
-        "dead-window",
-        "windows[0].axis",
-        "declares no floor of axis 'demo'",
     ),
     "a window asks for the end of life of a package": (
         changed(
@@ -413,20 +316,24 @@ POLICY_CASES: dict[str, tuple[Document, str, str, str]] = {
         ),
         "no-end-of-life",
         "windows[0].end_of_life",
-        "only of interpreters",
     ),
+}
+# What a fault tells beside its place, once for each kind.
+POLICY_TOLD = {
+    "a window is of an unknown axis": "did you mean 'engine'?",
+    "a hold is of an unknown axis": "allowed: demo, engine, python",
+    "an axis has two windows": "windows[0].axis",
+    "a hold is expired": "after 2026-05-31",
+    "a hold has no floor to hold": "declares no floor of axis 'demo'",
 }
 
 
-@pytest.mark.parametrize(
-    ("document", "code", "path", "told"), POLICY_CASES.values(), ids=POLICY_CASES
-)
-def test_it_is_a_fault_of_a_policy_when(
-    document: Document, code: str, path: str, told: str
-) -> None:
+@pytest.mark.parametrize("when", POLICY_CASES)
+def test_it_is_a_fault_of_a_policy_when(when: str) -> None:
+    document, code, path = POLICY_CASES[when]
     (fault,) = policy_faults(document)
     assert (fault.code, fault.path) == (code, f"p: {path}")
-    assert told in fault.line()
+    assert POLICY_TOLD.get(when, "") in fault.line()
 
 
 def test_a_hold_holds_on_its_last_day() -> None:

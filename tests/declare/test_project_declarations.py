@@ -251,7 +251,7 @@ def test_what_keeps_a_project_suite_from_running_is_named_by_its_own_place() -> 
         f"{SOURCE}: suite.tests: 'tests' has no file of tests that pytest collects"
     )
     (unparsable,) = lines({"tests/test_a.py": "("})
-    assert unparsable.startswith("tests/test_a.py:1: does not parse on Python 3.9")
+    assert unparsable.startswith("tests/test_a.py:1: ")
     (plugin,) = lines({"tests/test_a.py": "", "pytest.ini": "[pytest]\nasyncio_mode = auto\n"})
     assert plugin.endswith("(add 'pytest-asyncio' there, or a group that has it)")
     asked = msgspec.structs.replace(

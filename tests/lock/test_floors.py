@@ -1,15 +1,11 @@
 """The floors of a lock: what a release declares as lowest, and what is installed of it."""
 
-import os
-from pathlib import Path
-
 import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 from support.fake_index import FakeIndex
 from support.local_index import fill
 
-from compat.index.settings import IndexSettings
 from compat.lock.lock_text import decode_lock, encode_lock
 from compat.lock.lockfile import Inputs, Lock, Refusal
 from compat.lock.recipe import declared, has_floor, locked_floors, lowest_of
@@ -52,12 +48,6 @@ def inputs(*requirements: str, floors: tuple[str, ...]) -> Inputs:
         requirements=requirements,
         floors=floors,
     )
-
-
-@pytest.fixture
-def locker(demo_index: FakeIndex, tmp_path: Path) -> UvLocker:
-    environ = {**os.environ, "UV_CACHE_DIR": str(tmp_path), "UV_HTTP_RETRIES": "0"}
-    return UvLocker(IndexSettings(index_url=demo_index.url), environ, lambda _: None)
 
 
 def pins(answer: Lock | Refusal) -> dict[str, str]:

@@ -39,12 +39,6 @@ def test_the_log_of_a_tool_holds_no_login(tmp_path: Path, caplog: pytest.LogCapt
     assert "--index=https://example.org/x" in caplog.text
 
 
-@pytest.fixture
-def locker(demo_index: FakeIndex, tmp_path: Path) -> UvLocker:
-    environ = {**os.environ, "UV_CACHE_DIR": str(tmp_path), "UV_HTTP_RETRIES": "0"}
-    return UvLocker(IndexSettings(index_url=demo_index.url), environ, lambda _: None)
-
-
 def pins(answer: Lock | Refusal) -> list[str]:
     assert isinstance(answer, Lock), answer
     return [f"{pin.name}=={pin.version}" for pin in answer.pins]

@@ -88,9 +88,8 @@ def test_other_platforms_are_not_asked_about_for_a_build() -> None:
         decode_matrix(toml(MATRIX), "matrix.toml"), platform=PYPY, platforms=("macos-arm64",)
     )
     faults = lint_matrix(matrix, "matrix.toml", folder=matrix.name, today=datetime.date.today())
-    assert [fault.message for fault in faults if fault.path.endswith("platforms")] == [
-        "other platforms are resolved only for CPython's usual builds"
-    ]
+    [message] = [fault.message for fault in faults if fault.path.endswith("platforms")]
+    assert "CPython's usual builds" in message
 
 
 @pytest.mark.parametrize(
@@ -162,12 +161,9 @@ def test_where_no_interpreter_is_found_the_plan_and_the_locker_name_the_command(
         and fate.obstacle.kind == "no-interpreter"
         and fate.obstacle.between == ("py3.10",)
     }
-    assert because == "this machine has no Python pypy3.10; `uv python install pypy3.10` gets one"
+    assert "`uv python install pypy3.10`" in because
     locker = UvLocker(IndexSettings(index_url=demo_index.url), {}, lambda version: None)
     inputs = Inputs(cell="c", python=Version("3.13.1"), platform=FREE, requirements=("dep",))
     with pytest.raises(ToolFailed) as failed:
         locker.lock(inputs)
-    assert str(failed.value) == (
-        "a lock for 3.13t needs that Python, and this machine has none"
-        " (`uv python install 3.13t` gets one)"
-    )
+    assert "`uv python install 3.13t`" in str(failed.value)

@@ -44,7 +44,7 @@ def test_a_yanked_release_can_be_had_where_it_is_asked_for_alone_and_else_says_w
     fates = {f.cell.id: f for f in plan(matrix_of(document), catalogue_of(document)).fates}
     swept = fates[cell]
     assert isinstance(swept, Infeasible)
-    assert swept.obstacle.because.startswith("Demo 1.0 is yanked (it ate files)")
+    assert "yanked (it ate files)" in swept.obstacle.because
     exact = 'package = "Demo", select = { specifier = "==1.0" } }'
     document["matrix"] = document["matrix"].replace('package = "Demo" }', exact)
     fates = {f.cell.id: f for f in plan(matrix_of(document), catalogue_of(document)).fates}

@@ -60,9 +60,9 @@ def test_a_move_is_announced_so_many_days_before() -> None:
 
 def test_each_move_says_its_rule_its_source_and_what_is_known() -> None:
     move = made().moves[-1]
-    assert move.rule == "the newest that has been out for 24 months"
+    assert "for 24 months" in move.rule
     assert move.source == "PEP 790, planned"
-    assert move.proof == "no cell has Python 3.15: the matrix does not have it"
+    assert "Python 3.15:" in move.proof
     assert not move.proven
 
 

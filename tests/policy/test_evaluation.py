@@ -150,7 +150,7 @@ def test_an_order_is_given_to_run_what_has_too_few_witnesses() -> None:
 
 def test_a_version_that_the_matrix_does_not_ask_about_has_no_cell() -> None:
     (objection,) = evaluation([]).floor("python", Version("3.14")).objections
-    assert objection.because == "no cell has Python 3.14: the matrix does not have it"
+    assert "Python 3.14:" in objection.because
 
 
 def test_a_bad_version_may_still_be_judged() -> None:

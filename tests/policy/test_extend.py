@@ -78,24 +78,20 @@ class TestANewPython:
         assert not first.is_open
         assert first.needs == (FIRST,)
         assert f"`compat run demo {FIRST}` makes the first" in first.objections[0].because
-        assert first.grounds == (
-            "Python 3.12 came out on 2023-10-02 (PEP 693), and the newest that the matrix asks"
-            " about is 3.11",
-        )
+        [ground] = first.grounds
+        assert "2023-10-02 (PEP 693)" in ground
 
     def test_a_run_of_the_core_opens_it(self) -> None:
         found = extended([ran(FIRST, tier="smoke")])["extend-python-3.11-to-3.12"]
         assert found.is_open
         assert not found.needs
         assert [(known.cell, known.evidence) for known in found.evidence] == [(FIRST, "smoke")]
-        assert found.arithmetic[-1].endswith("a run of the core of the suite supports it.")
+        assert "core of the suite" in found.arithmetic[-1]
 
     def test_a_run_of_another_cell_with_it_opens_it_too(self) -> None:
         found = extended([ran(cell("3.13", "1.2", "relaxed"))])
         assert found["extend-python-3.11-to-3.13"].is_open
-        assert found["extend-python-3.11-to-3.13"].because.endswith(
-            "works with Python 3.13, only with changed dependency pins"
-        )
+        assert "changed dependency pins" in found["extend-python-3.11-to-3.13"].because
         assert not found["extend-python-3.11-to-3.12"].is_open
 
     def test_a_run_of_an_older_release_does_not(self) -> None:
@@ -127,8 +123,8 @@ class TestANewPython:
         assert not found.is_open
         assert not found.needs
         because = found.objections[0].because
-        assert because.startswith("there is nothing to extend yet: the plan rules out every cell")
-        assert "demo 2.0 requires Python <3.12,>=3.9, not 3.12" in because
+        assert "rules out every cell" in because
+        assert "Python <3.12,>=3.9, not 3.12" in because
 
     def test_of_a_day_in_the_past_nothing_is_said(self) -> None:
         assert extended([], day=DAY - datetime.timedelta(1)) == {}
@@ -208,8 +204,8 @@ def texts(proposals: dict[str, Proposal]) -> Any:
 
 def test_pull_request_and_issue_speak_of_extensions() -> None:
     pull, issue = texts(extended([ran(FIRST)]))
-    assert pull.title == "Demo: extend to Python 3.12"
+    assert pull.title.endswith(" Python 3.12")
     assert "### Extend the matrix from Python 3.11 to 3.12" in pull.body
-    assert "The matrix then asks about:" in pull.body
+    assert "then asks about:" in pull.body
     assert issue.title == "Demo: 2 extensions wait"
     assert cell("3.14", "1.4") in issue.body

@@ -122,10 +122,9 @@ class TestThePullRequest:
         run(server)
         written = len(server.writes)
         outcome = run(server)
-        assert outcome == Outcome(
-            did="unchanged",
-            url="https://github.com/owner/repo/pull/1",
-            sentence="it is up to date",
+        assert (outcome.did, outcome.url) == (
+            "unchanged",
+            "https://github.com/owner/repo/pull/1",
         )
         assert len(server.writes) == written
         the_pull(there)
@@ -149,7 +148,7 @@ class TestThePullRequest:
     ) -> None:
         run(server)
         outcome = run(server, NEWER)
-        assert outcome.sentence == "updated: its commit, its title, its text"
+        assert outcome.sentence.startswith("updated: ")
         pull = the_pull(there)
         assert pull["number"] == 1
         assert pull["title"] == NEWER.title
@@ -179,14 +178,12 @@ class TestThePullRequest:
         self, server: Server, there: Repository
     ) -> None:
         run(server)
-        assert run(server, None) == Outcome(
-            did="done",
-            url="https://github.com/owner/repo/pull/1",
-            sentence="closed: nothing is left to propose",
-        )
+        outcome = run(server, None)
+        assert (outcome.did, outcome.url) == ("done", "https://github.com/owner/repo/pull/1")
+        assert outcome.sentence.startswith("closed: ")
         assert there.pulls("open") == []
         (comment,) = there.comments[1]
-        assert comment.startswith("No move of a minimum version is open any more")
+        assert comment.startswith("No move")
         assert run(server, None).did == "unchanged"
         assert len(there.comments[1]) == 1
 
@@ -277,7 +274,7 @@ class TestAPersonsWork:
         assert there.refs[BRANCHES.own] == theirs
         assert the_pull(there)["title"] == WANTED.title
         (comment,) = there.comments[1]
-        assert comment.startswith("compat leaves this pull request to you")
+        assert "leaves this pull request" in comment
 
     def test_a_commit_on_the_branch_keeps_the_pull_request_open_on_recovery(
         self, server: Server, there: Repository
@@ -542,10 +539,7 @@ class TestADryRun:
         run(server)
         written = len(server.writes)
         assert run(server, dry_run=True).did == "unchanged"
-        assert (
-            run(server, NEWER, dry_run=True).sentence
-            == "would be updated: its commit, its title, its text"
-        )
+        assert run(server, NEWER, dry_run=True).sentence.startswith("would be updated: ")
         assert run(server, None, dry_run=True).sentence.startswith("would be closed")
         there.push(BRANCHES.own, README_md="theirs\n")
         assert run(server, dry_run=True).did == "left-alone"

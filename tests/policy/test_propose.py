@@ -136,10 +136,7 @@ class TestARaise:
     def test_takes_no_failure_of_the_combination_though_it_is_declared_why(self, name: str) -> None:
         one = on_dep(partly(name))["raise-dep-1.2-to-1.4"]
         assert not one.is_open
-        assert (
-            f"works only in part: in this combination these fail: {name}"
-            in one.objections[0].because
-        )
+        assert f"these fail: {name}" in one.objections[0].because
 
     def test_takes_what_fails_in_every_combination_of_the_release(self) -> None:
         ask = declared()
@@ -178,11 +175,7 @@ class TestARaise:
         day = datetime.date(2023, 9, 1)
         found = proposals(seen([], ask), day)
         one = next(one for one in found if one.id == "raise-dep-1.0-to-1.3")
-        assert (
-            one.objections[-1].because
-            == "the plan rules out every cell of demo 1.0 with dep 1.3 as published, such as"
-            " py3.8-dep1.3-demo1.0+dated: demo 1.0 requires dep <1.3,>=1.0, not 1.3"
-        )
+        assert "py3.8-dep1.3-demo1.0+dated: demo 1.0 requires" in one.objections[-1].because
         assert one.needs == ()
 
     def test_is_announced_before_its_day_and_not_open(self) -> None:
@@ -204,9 +197,7 @@ class TestARaise:
         unproven = on_dep(green(*AT_13), with_floor("1.2"))
         for found in (held, unproven):
             assert opened(found) == ["raise-dep-1.2-to-1.3"]
-            assert found["raise-dep-1.2-to-1.4"].arithmetic[-1] == (
-                "Blocked: 1.2 -> 1.4. Now it can rise to 1.3."
-            )
+            assert found["raise-dep-1.2-to-1.4"].arithmetic[-1].endswith(" rise to 1.3.")
             assert "Now it can" not in found["raise-dep-1.2-to-1.3"].arithmetic[-1]
 
     def test_past_a_hold_goes_where_the_schedule_goes_once_the_hold_is_over(self) -> None:
@@ -220,7 +211,7 @@ class TestARaise:
     def test_below_a_hold_is_not_told_as_held_at_a_lower_floor(self) -> None:
         found = on_dep([], with_floor("1.2", holds=(hold("dep", "1.1"),)))
         because = found["raise-dep-1.2-to-1.4"].objections[0].because
-        assert because.startswith("a hold at 1.2 until 2027-01-01, which lets it come back to 1.1")
+        assert because.startswith("a hold at 1.2 ")
 
     def test_passes_over_a_version_that_is_known_to_be_bad(self) -> None:
         found = on_dep(green(*AT_13, *AT_14), with_floor("1.2", known_bad=(bad("dep", "1.4"),)))
@@ -336,7 +327,7 @@ class TestLookingBack:
         day = datetime.date(2023, 4, 2)
         (one,) = [p for p in proposals(seen(runs), day) if p.axis == "dep" and p.is_open]
         assert one.id == "raise-dep-1.0-to-1.1"
-        assert one.arithmetic[0].startswith("This looks back at 2023-04-02")
+        assert "2023-04-02" in one.arithmetic[0]
 
     def test_leaves_out_what_a_plain_install_gives_now(self) -> None:
         runs = green(cell("3.8", "1.1", "", "1.0"), cell("3.11", "1.1", "", "1.0"))

@@ -135,14 +135,14 @@ class TestRefuted:
             f"sum works in {THERE}, where this entry says that the index no longer has what it"
             " needs"
         )
-        assert finding.hint == "narrow its `when`, or remove it"
+        assert "its `when`" in finding.hint
 
     def test_a_stale_pass_takes_the_excuse_away_and_is_named_as_one_to_run_again(self) -> None:
         old = passing(THERE, suite=OTHER_SUITE)
         picture = pictured(failing(), old, issues=(known(),))
         assert picture.by_id[HERE].kind == "partial"
         (finding,) = refuted(picture.matrix, picture.known)
-        assert finding.hint.endswith("or run the cell again, as its result is stale")
+        assert "its result is stale" in finding.hint
 
     def test_a_fresh_pass_is_named_before_a_stale_one(self) -> None:
         runs = (failing(), passing("py3.7-dep1-demo2", suite=OTHER_SUITE), passing(THERE))

@@ -134,7 +134,7 @@ def test_an_attempt_with_another_date_than_its_run_does_not_get_by(tmp_path: Pat
     record = sound()
     old = msgspec.structs.replace(record.attempts[0], started=BEGAN)
     put(tmp_path, msgspec.structs.replace(record, attempts=(old,)))
-    assert "says that it started at 2026-11-01T12:00:00+00:00, before" in complaint(tmp_path)
+    assert "started at 2026-11-01T12:00:00+00:00, before" in complaint(tmp_path)
 
 
 class TestAForgedRecord:
@@ -149,21 +149,19 @@ class TestAForgedRecord:
 
     def test_of_a_cell_that_no_shard_was_given_is_refused(self, tmp_path: Path) -> None:
         put(tmp_path, self.asked())
-        assert "which the plan gives to no shard" in complaint(
-            tmp_path, msgspec.structs.replace(ASKED, shards={})
-        )
+        assert "gives to no shard" in complaint(tmp_path, msgspec.structs.replace(ASKED, shards={}))
 
     def test_of_a_cell_that_another_shard_was_given_is_refused(self, tmp_path: Path) -> None:
         path = put(tmp_path, self.asked())
         path.parent.rename(tmp_path / "records-2")
-        assert "does not lie in records-1/" in complaint(tmp_path, ASKED)
+        assert "records-1/" in complaint(tmp_path, ASKED)
 
     def test_beside_the_shard_s_own_of_that_cell_spoils_that_and_no_other_shard_s(
         self, tmp_path: Path
     ) -> None:
         put(tmp_path, self.asked())
         path = put(tmp_path, self.asked(second=-50))
-        assert "is one of 2 records" in complaint(tmp_path, ASKED)
+        assert "one of 2 records" in complaint(tmp_path, ASKED)
         own, other = path.read_bytes().splitlines(keepends=True)
         path.write_bytes(own)
         (tmp_path / "records-2").mkdir()
@@ -177,10 +175,7 @@ class TestAForgedRecord:
         path.write_text(f'{{"cell":"{CELL}"}}\n' * 3000, encoding="utf-8")
         monkeypatch.setattr(gate, "decode_line", lambda *_: pytest.fail("a record was read"))
         for here in (HERE, ASKED):
-            assert (
-                f"is one of 3,000 records of {CELL}, and a run makes one of a cell; none is taken"
-                in complaint(tmp_path, here)
-            )
+            assert f"one of 3,000 records of {CELL}," in complaint(tmp_path, here)
 
     @pytest.mark.parametrize(("planned", "other"), [("full", "smoke"), ("smoke", "full")])
     def test_of_another_tier_than_was_planned_is_refused(
@@ -191,7 +186,7 @@ class TestAForgedRecord:
             put(folder, msgspec.structs.replace(self.asked(), tier=tier))
         assert list(map(type, look(tmp_path / "one", here).values())) == [Record]
         told = complaint(tmp_path / "other", here)
-        assert f"is of a run at tier {other}, and the plan asks for tier {planned}" in told
+        assert f"tier {other}, and the plan asks for tier {planned}" in told
 
     def test_that_is_a_refusal_is_of_no_tier(self, tmp_path: Path) -> None:
         here = msgspec.structs.replace(
@@ -232,7 +227,7 @@ class TestAForgedRecord:
         self, installed: tuple[Installed, ...], told: str, tmp_path: Path
     ) -> None:
         put(tmp_path, sound(told=told, installed=installed))
-        assert "other packages were installed than the lock pins" in complaint(tmp_path)
+        assert "than the lock pins" in complaint(tmp_path)
 
     def test_of_an_install_that_failed_may_have_none(self, tmp_path: Path) -> None:
         put(tmp_path, sound(told="install-fail:network", installed=(), capabilities=()))
@@ -278,15 +273,13 @@ class TestAForgedRecord:
         self, statuses: dict[str, str], tmp_path: Path
     ) -> None:
         put(tmp_path, sound(capabilities=capabilities(**statuses)))
-        assert "passed, but no capability worked" in complaint(tmp_path)
+        assert "no capability worked" in complaint(tmp_path)
 
     def test_that_failed_a_test_without_a_failing_capability_is_refused(
         self, tmp_path: Path
     ) -> None:
         put(tmp_path, sound(told="test-fail:assertion(sum)"))
-        assert "has outcome test-fail:assertion(sum), but no capability failed" in complaint(
-            tmp_path
-        )
+        assert "test-fail:assertion(sum), but no capability" in complaint(tmp_path)
 
     def test_of_a_crash_in_the_first_test_needs_none(self, tmp_path: Path) -> None:
         put(tmp_path, sound(told="test-fail:segfault(sum)", capabilities=()))

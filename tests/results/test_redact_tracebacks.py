@@ -12,12 +12,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from support.evidence import FINE
 
 from compat.cli.machine import machine_places
 from compat.results.judged import judged, record_of
 from compat.results.record import encode_record
 from compat.results.redact import redacted
-from compat.run.evidence import Ended, Evidence, Raised, Step, Trial
+from compat.run.evidence import Evidence, Raised, Step, Trial
 
 CORPUS = sorted((Path(__file__).parent / "tracebacks").glob("*.txt"))
 # What stands for a folder in the corpus, what it is on the machine, and what is left of it.
@@ -146,15 +147,7 @@ def test_a_record_holds_no_folder_of_its_machine_and_every_route() -> None:
     flask, machine = (CORPUS[0].parent / "flask.txt").read_text(encoding="utf-8"), "/data/jane doe"
     for mark, (folder, _) in CLUSTER.items():
         flask = flask.replace(mark, folder)
-    ended = Ended(
-        by="exit",
-        exit_code=1,
-        signal=None,
-        seconds=1.0,
-        peak_memory_mb=1,
-        survivors=0,
-        isolation="L0",
-    )
+    ended = msgspec.structs.replace(FINE, exit_code=1)
     said = f"FileNotFoundError: no {machine}/notes for '/users/7'"
     raised = Raised(
         type="FileNotFoundError", message=said, where=f"{machine}/shop/suite/test_shop.py:3"

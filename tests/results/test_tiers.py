@@ -55,7 +55,7 @@ def test_a_record_keeps_its_tier_and_an_older_one_was_of_the_whole_suite() -> No
 def test_the_core_alone_is_evidence_of_its_own_and_says_so() -> None:
     alone = judged(smoke("pass"))
     assert (alone.kind, alone.evidence) == ("works", "smoke")
-    assert alone.reasons[-1] == "only the core of the suite was run"
+    assert "core of the suite" in alone.reasons[-1]
     assert verdict_clause(alone) == "works (smoke)"
     assert verdict_clause(judged(ran("pass"))) == STATE_WORDS["works"] == "works"
 

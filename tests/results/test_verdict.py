@@ -115,9 +115,9 @@ class TestKind:
             ran("test-fail:assertion(mean)", capabilities=capabilities(sum="yes", mean="no"))
         )
         assert found.kind == "partial"
-        assert found.reasons == (
-            "it imports; test-fail:assertion(mean) on 2026-11-01; these fail: mean",
-        )
+        [reason] = found.reasons
+        assert "test-fail:assertion(mean) on 2026-11-01" in reason
+        assert reason.endswith("these fail: mean")
         assert {one.id: one.status for one in found.capabilities} == {"sum": "yes", "mean": "no"}
 
     def test_a_pass_is_not_green_while_a_capability_fails(self) -> None:
@@ -169,7 +169,7 @@ class TestKind:
     def test_a_record_says_more_than_the_plan(self) -> None:
         found = judged(ran("pass"), obstacle=OBSTACLE)
         assert (found.kind, found.evidence) == ("works", "tested")
-        assert found.reasons[-1] == f"the plan rules it out now: {OBSTACLE.because}"
+        assert found.reasons[-1].endswith(f": {OBSTACLE.because}")
 
 
 class TestInTheWay:
@@ -193,9 +193,8 @@ class TestInTheWay:
         found = self.judged("dep", "third")
         assert (found.kind, found.evidence, found.latest) == ("unknown", "none", DAY)
         assert found.blocked_by == "third"
-        assert found.reasons == (
-            "blocked by third: import-fail:missing-attribute(x) on 2026-11-01",
-        )
+        [reason] = found.reasons
+        assert reason.startswith("blocked by third: import-fail:missing-attribute(x) ")
 
     @pytest.mark.parametrize("involved", [("demo",), ("dep", "demo"), ("python",), ()])
     def test_one_that_fails_in_what_was_asked_about_is_broken(
@@ -296,7 +295,8 @@ class TestFlaky:
             "test-fail:assertion(sum)",
             on(1),
         )
-        assert found.reasons == ("the same lock and suite gave pass and test-fail:assertion(sum)",)
+        [reason] = found.reasons
+        assert "pass and test-fail:assertion(sum)" in reason
 
     def test_attempts_of_one_run_that_disagree_are_flaky(self) -> None:
         assert judged(ran("test-fail:error(sum)", "pass")).kind == "flaky"
@@ -329,10 +329,7 @@ class TestFlaky:
             capabilities=capabilities(sum="no", mean="no", last="yes"),
         )
         found = judged(first, second)
-        assert (found.kind, found.reasons) == (
-            "flaky",
-            ("on the same lock and suite these came and went: mean",),
-        )
+        assert (found.kind, found.reasons[0].rpartition(": ")[2]) == ("flaky", "mean")
 
     @pytest.mark.parametrize("other", [{"lock": OTHER_LOCK}, {"suite": OTHER_SUITE}])
     def test_another_lock_or_suite_is_another_question(self, other: dict[str, str]) -> None:
@@ -424,7 +421,7 @@ class TestSpurious:
         assert judged(ran(outcome)).kind == "unknown"
         found = judged(ran("pass"), ran(outcome, day=1))
         assert but_for_age(found) == but_for_age(judged(ran("pass")))
-        assert found.reasons[-1].endswith("which needs a second run to confirm")
+        assert "needs a second run" in found.reasons[-1]
 
     @pytest.mark.parametrize("outcome", DOUBTFUL)
     def test_it_counts_after_two_runs_of_the_same_lock_and_suite(self, outcome: str) -> None:
@@ -478,10 +475,7 @@ class TestDates:
         assert not judged(ran("pass"), day=90).stale
         found = judged(ran("pass"), day=91)
         assert found.stale
-        assert (
-            found.reasons[-1]
-            == "the newest run that counts is 91 days old, and fresh are at most 90"
-        )
+        assert "91 days old" in found.reasons[-1]
 
     def test_a_spurious_run_does_not_refresh(self) -> None:
         assert judged(ran("pass"), ran("install-fail:network", day=90), day=91).stale

@@ -2,29 +2,23 @@
 only its own.
 """
 
-import datetime
 import hashlib
-import io
 import sys
-import tarfile
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from packaging.version import Version
+from support.built import inputs_of, run_of, variables
 from support.fake_index import FakeIndex, File, body, in_json
 from support.hostile import EACH_LEVEL, allowed, landlock
+from support.zoo import sdist
 
-from compat.declare.suite_table import Suite
 from compat.index.settings import IndexSettings
-from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.lock.uv import UvLocker
 from compat.run.cell_run import CellRun
 from compat.run.classify import classify
 from compat.run.evidence import Isolation
-from compat.run.job import Bench, Job
 
 # The back end writes a mark into each victim, then makes an honest wheel.
 BACKEND = """\
@@ -51,23 +45,12 @@ py3-none-any\\n",
     return name
 """
 PROJECT = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
-PYTHON = Version(".".join(map(str, sys.version_info[:3])))
 
 
 def packed(victims: list[Path]) -> bytes:
     """Return the source distribution whose build attacks these folders."""
-    files = {
-        "PKG-INFO": "Metadata-Version: 2.1\nName: sly\nVersion: 1.0\n",
-        "pyproject.toml": PROJECT,
-        "backend.py": BACKEND.format(victims=[str(victim) for victim in victims]),
-    }
-    whole = io.BytesIO()
-    with tarfile.open(fileobj=whole, mode="w:gz") as archive:
-        for name, text in files.items():
-            entry = tarfile.TarInfo(f"sly-1.0/{name}")
-            entry.size = len(text)
-            archive.addfile(entry, io.BytesIO(text.encode()))
-    return whole.getvalue()
+    backend = BACKEND.format(victims=[str(victim) for victim in victims])
+    return sdist("sly", {"pyproject.toml": PROJECT, "backend.py": backend})
 
 
 class Machine:
@@ -91,11 +74,7 @@ class Machine:
         index.page(
             "sly", in_json([File("sly-1.0.tar.gz", "", self.digest, None, "2024-01-02T12:00:00Z")])
         )
-        self.environ = {
-            "NO_PROXY": "127.0.0.1",
-            "PATH": "/usr/bin:/bin",
-            "UV_CACHE_DIR": str(self.sandbox / "uv"),
-        }
+        self.environ = dict(variables(self.sandbox / "uv"))
 
     @property
     def owned(self) -> list[str]:
@@ -106,36 +85,17 @@ class Machine:
         """Return the run of a cell whose lock builds the source distribution; the matrix names
         these builds.
         """
-        pin = Pin(name="sly", version=Version("1.0"), hashes=(self.digest,))
-        inputs = Inputs(
-            cell="c", python=PYTHON, platform="x86_64-manylinux_2_28", requirements=("sly==1.0",)
-        )
-        job = Job(
-            matrix="m",
-            cell="c",
-            subject="sly",
-            module="sly",
-            suite=Suite(path="suite"),
-            suite_folder="",
-            lock=Lock(inputs=inputs, pins=(pin,), tool="made", builds=("sly",)),
-            builds=builds,
-        )
-        bench = Bench(
-            worker="w",
-            evidence=str(self.sandbox.parent / "evidence"),
-            bytecode=str(self.sandbox.parent / "bytecode"),
-            sandbox=str(self.sandbox),
-            python=sys.executable,
-            tag=sys.implementation.cache_tag,
-            magic=b"",
+        return run_of(
+            inputs_of("sly"),
+            self.digest,
+            self.sandbox.parent,
+            builds,
             level=level,
+            sandbox=str(self.sandbox),
             index=IndexSettings(index_url=self.index.url),
-            variables=tuple(sorted(self.environ.items())),
-            host="linux-x86_64-1cpu-1gb",
+            variables=tuple(self.environ.items()),
             readable=(sys.prefix, sys.base_prefix),
         )
-        started = datetime.datetime(2024, 1, 10, tzinfo=datetime.timezone.utc)
-        return CellRun(job, bench, started, threading.Event())
 
 
 @pytest.fixture
@@ -153,10 +113,7 @@ def test_a_lock_runs_no_build_that_nobody_named(machine: Machine) -> None:
     locker = UvLocker(
         IndexSettings(index_url=machine.index.url), machine.environ, lambda _: sys.executable
     )
-    inputs = Inputs(
-        cell="c", python=PYTHON, platform="x86_64-manylinux_2_28", requirements=("sly==1.0",)
-    )
-    refusal = locker.lock(inputs)
+    refusal = locker.lock(inputs_of("sly"))
     assert machine.owned == []
     assert str(refusal) == "lock-fail:source-only(sly==1.0)"
 

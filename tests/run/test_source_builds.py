@@ -4,24 +4,21 @@ the versions.
 
 import datetime
 import hashlib
-import io
 import sys
-import tarfile
-import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 from packaging.version import Version
+from support.built import THEN, inputs_of, run_of, variables
 from support.fake_index import FakeIndex, File, body, in_json, metadata
-from support.zoo import wheel
+from support.zoo import sdist, wheel
 from test_classify import but, step
 
-from compat.declare.suite_table import Suite
 from compat.index.pypi import PyPISource
 from compat.index.settings import IndexSettings
-from compat.lock.lockfile import Inputs, Lock, Pin
+from compat.lock.lockfile import Lock
 from compat.lock.refusals import own_error, refusal_of_uv, tool_at_fault
 from compat.lock.sources import NamedBuilds
 from compat.lock.uv import UvLocker
@@ -30,7 +27,6 @@ from compat.run.builds import Builder, Workshop
 from compat.run.cell_run import CellRun
 from compat.run.classify import classify
 from compat.run.evidence import Limits
-from compat.run.job import Bench, Job
 from compat.run.outcome import is_spurious
 
 # Its build asks for a tool without saying which version, and needs what only the old one has.
@@ -59,26 +55,10 @@ requires = ["buildtool"]
 build-backend = "backend"
 backend-path = ["."]
 """
-THEN = datetime.datetime(2024, 1, 10, tzinfo=datetime.timezone.utc)
 DATES = (("then", THEN), ("now", None))
 
 
-def sdist() -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        files = {
-            "PKG-INFO": "Metadata-Version: 2.1\nName: old\nVersion: 1.0\n",
-            "pyproject.toml": PROJECT,
-            "backend.py": BACKEND,
-        }
-        for name, text in files.items():
-            entry = tarfile.TarInfo(f"old-1.0/{name}")
-            entry.size = len(text)
-            archive.addfile(entry, io.BytesIO(text.encode()))
-    return packed.getvalue()
-
-
-SDIST = sdist()
+SDIST = sdist("old", {"pyproject.toml": PROJECT, "backend.py": BACKEND})
 
 
 @pytest.fixture
@@ -111,37 +91,16 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeIndex]:
 
 
 def cell(index: FakeIndex, folder: Path, as_of: datetime.datetime | None) -> CellRun:
-    pin = Pin(name="old", version=Version("1.0"), hashes=(hashlib.sha256(SDIST).hexdigest(),))
-    python = Version(".".join(map(str, sys.version_info[:3])))
-    inputs = Inputs(cell="c", python=python, platform="", requirements=("old==1.0",), as_of=as_of)
-    job = Job(
-        matrix="m",
-        cell="c",
-        subject="old",
-        module="old",
-        suite=Suite(path="suite"),
-        suite_folder="",
-        lock=Lock(inputs=inputs, pins=(pin,), tool="made", builds=("old",)),
-        builds=("old==1.0",),
-    )
-    bench = Bench(
-        worker="w",
-        evidence=str(folder / "evidence"),
-        bytecode=str(folder / "bytecode"),
-        sandbox=str(folder),
-        python=sys.executable,
-        tag=sys.implementation.cache_tag,
-        magic=b"",
+    return run_of(
+        inputs_of("old", as_of),
+        hashlib.sha256(SDIST).hexdigest(),
+        folder,
+        ("old==1.0",),
         level="L0",
+        sandbox=str(folder),
         index=IndexSettings(index_url=index.url),
-        variables=(
-            ("NO_PROXY", "127.0.0.1"),
-            ("PATH", "/usr/bin:/bin"),
-            ("UV_CACHE_DIR", str(folder / "uv")),
-        ),
-        host="linux-x86_64-1cpu-1gb",
+        variables=variables(folder / "uv"),
     )
-    return CellRun(job, bench, THEN, threading.Event())
 
 
 def workshop(settings: IndexSettings, environ: dict[str, str], shelf: Path) -> Workshop:
@@ -181,25 +140,13 @@ def test_a_source_build_uses_the_tools_of_the_cells_date(index: FakeIndex, tmp_p
 def test_a_lock_builds_with_the_tools_of_its_date(index: FakeIndex, tmp_path: Path) -> None:
     """No file of this source distribution says what it requires, so that its lock must build it."""
     for name, as_of in DATES:
-        environ = {
-            "PATH": "/usr/bin:/bin",
-            "UV_CACHE_DIR": str(tmp_path / name),
-            "NO_PROXY": "127.0.0.1",
-        }
+        environ = dict(variables(tmp_path / name))
         settings = IndexSettings(index_url=index.url)
         shop = workshop(settings, environ, tmp_path / f"shelf-{name}")
         builder = Builder(partial(_same, shop))
         named = NamedBuilds((("old", Version("1.0")),), PyPISource(settings), builder)
         locker = UvLocker(settings, environ, lambda _: sys.executable, named)
-        python = Version(".".join(map(str, sys.version_info[:3])))
-        inputs = Inputs(
-            cell="c",
-            python=python,
-            platform="x86_64-manylinux_2_28",
-            requirements=("old==1.0",),
-            as_of=as_of,
-        )
-        answer = locker.lock(inputs)
+        answer = locker.lock(inputs_of("old", as_of))
         assert isinstance(answer, Lock) is (as_of is THEN), answer
         if isinstance(answer, Lock):
             assert answer.builds == ("old",)

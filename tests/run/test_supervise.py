@@ -147,29 +147,19 @@ class TestTime:
         )
         assert (ended.by, ended.dead_child) == ("silence", None)
 
+    @pytest.mark.parametrize("who", ["itself", "a child"])
     @pytest.mark.parametrize(
         "work", ["sum(range(1000))", "(time.sleep(0.2), print('.', flush=True))"]
     )
-    def test_work_or_output_is_no_silence(self, place: Place, work: str) -> None:
+    def test_work_or_output_is_no_silence(self, place: Place, work: str, who: str) -> None:
         ended = place.run(
             f"""
+            if {who == "a child"} and os.fork():
+                os.wait()
+                sys.exit(0)
             end = time.monotonic() + 1.6
             while time.monotonic() < end:
                 {work}
-            """,
-            silence_seconds=0.7,
-        )
-        assert ended.by == "exit"
-
-    def test_work_of_a_child_is_no_silence(self, place: Place) -> None:
-        ended = place.run(
-            """
-            if os.fork() == 0:
-                end = time.monotonic() + 1.6
-                while time.monotonic() < end:
-                    sum(range(1000))
-                os._exit(0)
-            os.wait()
             """,
             silence_seconds=0.7,
         )
@@ -183,6 +173,29 @@ class TestTime:
         )
         assert ended.by == "cancelled"
         assert not place.alive(0)
+
+
+FORKS = "for _ in range({}):\n    if os.fork() == 0:\n        "
+TOUCH = "taken = {}\nfor page in range(0, len(taken), 4096):\n    taken[page] = 1"
+TAKING = {
+    "by all processes together": FORKS.format(4) + "break\ntaken = b'x' * (80 << 20)",
+    "anonymous shared memory": TOUCH.format("mmap.mmap(-1, 400 << 20)"),
+    "shared memory of each": FORKS.format(3) + "break\n" + TOUCH.format("mmap.mmap(-1, 90 << 20)"),
+}
+ONCE = {
+    "by forked processes": (
+        "taken = b'x' * (100 << 20)\n"
+        + FORKS.format(4)
+        + "time.sleep(1.5); os._exit(0)\nfor _ in range(4): os.wait()",
+        100,
+    ),
+    "held and mapped": (
+        "file = os.memfd_create('m')\nos.ftruncate(file, 120 << 20)\n"
+        + TOUCH.format("mmap.mmap(file, 120 << 20)")
+        + "\ntime.sleep(1.5)",
+        120,
+    ),
+}
 
 
 class TestMemory:
@@ -201,49 +214,17 @@ class TestMemory:
         assert ended.by == "memory"
         assert 200 <= ended.peak_memory_mb < 600
 
-    def test_all_processes_count_together(self, place: Place) -> None:
-        ended = place.run(
-            """
-            for _ in range(4):
-                if os.fork() == 0:
-                    break
-            taken = b"x" * (80 << 20)
-            time.sleep(20)
-            """,
-            memory_mb=200,
-        )
+    @pytest.mark.parametrize("take", TAKING.values(), ids=TAKING)
+    def test_what_is_taken_over_the_limit_counts(self, place: Place, take: str) -> None:
+        ended = place.run(f"import mmap\n{take}\ntime.sleep(20)", memory_mb=200)
         assert ended.by == "memory"
         assert not place.alive(0)
 
-    def test_memory_that_forked_processes_share_counts_once(self, place: Place) -> None:
-        ended = place.run(
-            """
-            taken = b"x" * (100 << 20)
-            children = 0
-            for _ in range(4):
-                if os.fork() == 0:
-                    time.sleep(1.5)
-                    os._exit(0)
-            for _ in range(4):
-                os.wait()
-            """,
-            memory_mb=200,
-        )
+    @pytest.mark.parametrize(("take", "least"), ONCE.values(), ids=ONCE)
+    def test_what_is_shared_counts_once(self, place: Place, take: str, least: int) -> None:
+        ended = place.run(f"import mmap\n{take}", memory_mb=200)
         assert ended.by == "exit"
-        assert 100 <= ended.peak_memory_mb < 200
-
-    def test_anonymous_shared_memory_counts(self, place: Place) -> None:
-        ended = place.run(
-            """
-            import mmap
-            taken = mmap.mmap(-1, 400 << 20)
-            for page in range(0, 400 << 20, 4096):
-                taken[page] = 1
-            time.sleep(20)
-            """,
-            memory_mb=200,
-        )
-        assert ended.by == "memory"
+        assert least <= ended.peak_memory_mb < 200
 
     @pytest.mark.parametrize(
         "file",
@@ -275,22 +256,6 @@ class TestMemory:
         assert ended.by == "memory"
         assert not by_size or "sizes" in ended.memory
 
-    def test_memory_that_is_held_and_mapped_counts_once(self, place: Place) -> None:
-        ended = place.run(
-            """
-            import mmap
-            descriptor = os.memfd_create("m")
-            os.ftruncate(descriptor, 120 << 20)
-            taken = mmap.mmap(descriptor, 120 << 20)
-            for page in range(0, 120 << 20, 4096):
-                taken[page] = 1
-            time.sleep(1.5)
-            """,
-            memory_mb=200,
-        )
-        assert ended.by == "exit"
-        assert 120 <= ended.peak_memory_mb < 200
-
     @pytest.mark.parametrize("missing", ["smaps", "smaps_rollup", "status"])
     def test_what_is_held_counts_once_when_its_process_ends_between_two_readings(
         self, monkeypatch: pytest.MonkeyPatch, missing: str
@@ -315,22 +280,6 @@ class TestMemory:
                 assert meter._divided([myself], held) <= whole + (4 << 10)
         finally:
             os.close(descriptor)
-
-    def test_shared_memory_of_each_process_counts(self, place: Place) -> None:
-        ended = place.run(
-            """
-            import mmap
-            for _ in range(3):
-                if os.fork() == 0:
-                    break
-            taken = mmap.mmap(-1, 90 << 20)
-            for page in range(0, 90 << 20, 4096):
-                taken[page] = 1
-            time.sleep(20)
-            """,
-            memory_mb=200,
-        )
-        assert ended.by == "memory"
 
     def test_a_process_that_forbids_to_be_looked_at_counts_in_full(
         self, monkeypatch: pytest.MonkeyPatch
@@ -622,7 +571,7 @@ class TestLevels:
     ) -> None:
         monkeypatch.setattr("compat.run.isolation.tool", lambda name: str(tmp_path / name))
         assert Place(tmp_path, "L2").run("print()").by == "sandbox"
-        assert "L2 could not be started" in (tmp_path / "log").read_text()
+        assert "could not be started" in (tmp_path / "log").read_text()
 
     def test_a_keeper_that_vanishes_is_no_verdict(self, tmp_path: Path) -> None:
         threading.Timer(0.5, hostile.signal_keeper, (signal.SIGKILL,)).start()

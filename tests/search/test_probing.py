@@ -82,7 +82,7 @@ def test_found_packages_answer_a_cell_whose_requirements_they_meet() -> None:
     assert known is not None
     assert known.is_locked
     assert known.answer is not None
-    assert known.answer.because.endswith("the packages found for py3.8-demo1.0+dated")
+    assert known.answer.because.endswith(" found for py3.8-demo1.0+dated")
     assert prober.probe(cell("py3.8-demo1.0")) == known
     assert len(locker.asked) == 1
     # Another release, and another Python, are other questions.

@@ -190,7 +190,7 @@ class TestContent:
         assert {"axis": "python", "state": "works", "coordinates": ["3.9"]} in told["ranges"]
         assert {"axis": "dep", "state": "works", "coordinates": ["2"]} in told["ranges"]
         assert told["requires_python"] == ">=3.9"
-        assert told["ruled_out"][-1]["because"] == "demo 2.0 requires Python >=3.9, not 3.8"
+        assert "Python >=3.9" in told["ruled_out"][-1]["because"]
 
     def test_a_capability_tells_of_each_cell_and_what_the_suite_says(self) -> None:
         told = documents(proven(NEW))["api/v1/demo/capabilities/sum.json"]

@@ -43,7 +43,7 @@ def test_a_page_does_not_blame_the_versions_for_a_suite_that_asks_more() -> None
         edition(Shelf([ran(LOCK, days_ago=3, suite=OTHER_SUITE), ran(LOCK, FAULT)], [LOCK]))
     )
     told = page["demo/changes/index.html"]
-    assert "New tests found problems; the packages did not change" in told
+    assert "packages did not change" in told
     assert "Regression" not in told
 
 

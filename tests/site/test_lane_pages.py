@@ -2,7 +2,6 @@
 
 import json
 import re
-from html import unescape
 from typing import Any
 
 import msgspec
@@ -10,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from support.editions import edition, files
 from support.known import DAY, MATRIX, Shelf, lock_of, ran
-from support.printed import printed
+from support.printed import main_words, printed
 
 from compat.index.release import Package
 from compat.lock.lockfile import Lock
@@ -39,18 +38,13 @@ def lanes_edition(lock: Lock | None = None, outcome: str = OUTCOME, **run: Any) 
     return edition(shelf, matrix=LANES)
 
 
-def words(markup: str) -> str:
-    text = re.sub(r"<[^>]+>", " ", markup.partition("<main")[2].partition("</main>")[0])
-    return " ".join(unescape(text).split())
-
-
 def test_the_page_says_what_is_broken_and_holds_declared_against_installed() -> None:
     pages = printed(lanes_edition(floors("dep>=2.0", "pytest~=7.4", "lost>1")))
-    text = words(pages[PAGE])
+    text = main_words(pages[PAGE])
     assert f"{SENTENCE[0].upper()}{SENTENCE[1:]}." in text
     assert "demo 2.0 with dep 2 on Python 3.9" in text
     assert "✗ broken" in text
-    assert "dep.new is missing: it was removed, renamed, or not added yet." in text
+    assert "dep.new is missing" in text
     assert f"compat blame demo {FRESH} {LOWEST}" in text
     assert "dep>=2.0 : 2.0 installed" in text
     assert "7.4 is not tested" in text
@@ -65,9 +59,9 @@ def test_the_page_says_what_is_broken_and_holds_declared_against_installed() -> 
 
 
 def test_what_did_not_run_is_counted_and_not_called_tested() -> None:
-    text = words(printed(edition(Shelf(), matrix=LANES))[PAGE])
+    text = main_words(printed(edition(Shelf(), matrix=LANES))[PAGE])
     assert "2 cells have no result yet; compat run demo '*+lowest' finds out." in text
-    assert "the cells that were tried" not in text
+    assert "cells that were tried" not in text
 
 
 def test_the_document_of_the_api_is_what_the_command_prints() -> None:
@@ -117,4 +111,4 @@ def test_where_no_pre_release_is_out_the_page_says_so() -> None:
     )
     snapshot.catalogue = catalogue
     of = Edition([MatrixReport(snapshot, report.parts, {}, ())], "https://x.example/", DAY)
-    assert "No pre-release of dep is newer than its final releases." in words(printed(of)[PAGE])
+    assert "No pre-release of dep" in main_words(printed(of)[PAGE])

@@ -48,7 +48,7 @@ def test_a_cell_names_itself_its_verdict_and_where_both_stand(links: dict[str, l
         "https://github.com/somebody/something/issues/new?title=Wrong%20data%3F%20demo%202.0"
     )
     title, body = read(address)
-    assert title == "Wrong data? demo 2.0 with dep 2 on Python 3.8: broken"
+    assert title.endswith("on Python 3.8: broken")
     for line in (
         f"- cell: `{BROKEN}`",
         "- verdict: `broken`",

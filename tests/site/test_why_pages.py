@@ -42,7 +42,7 @@ def test_the_page_of_a_release_says_it_and_escapes_names() -> None:
     assert "What keeps its lowest Python" in markup
     assert SENTENCE in markup
     assert "<script>alert" not in markup
-    assert "vermin 1 on Python 3.11" in markup
+    assert "vermin 1" in markup
 
 
 def test_a_release_that_was_not_read_has_no_section() -> None:

@@ -2,7 +2,9 @@
 path.
 """
 
+import re
 from collections.abc import Iterable
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -95,6 +97,17 @@ class Addresses(HTMLParser):
     def handle_data(self, data: str) -> None:
         """Note what is read."""
         self.words.append(data)
+
+
+def words(html: str) -> str:
+    """What a reader reads, in one line."""
+    return " ".join(" ".join(Addresses(html).words).split())
+
+
+def main_words(html: str) -> str:
+    """What a reader reads of what only this page has, in one line."""
+    text = re.sub(r"<[^>]+>", " ", html.partition("<main")[2].partition("</main>")[0])
+    return " ".join(unescape(text).split())
 
 
 def broken_links(content: dict[str, bytes], pages: Iterable[str]) -> list[str]:

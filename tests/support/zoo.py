@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -110,6 +111,18 @@ def wheel(
             row = f"{path},sha256={digest.rstrip(b'=').decode()},{len(text.encode())}\n"
             whole[record] += "" if path == record else row
     return packed.getvalue()
+
+
+def sdist(name: str, files: dict[str, str]) -> bytes:
+    """Return release 1.0 of a source distribution with those files."""
+    files = {"PKG-INFO": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", **files}
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w:gz") as archive:
+        for path, text in files.items():
+            entry = tarfile.TarInfo(f"{name}-1.0/{path}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return whole.getvalue()
 
 
 def repacked(name: str, with_entry_points: bool = False) -> tuple[str, str, bytes]:

