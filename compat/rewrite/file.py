@@ -16,7 +16,7 @@ Rewrite = Callable[[str, Move], Rewritten | Unsatisfiable]
 _READERS: tuple[tuple[str, Rewrite], ...] = (
     (r"pyproject\.toml", text_files.with_classifiers(rewritten_pyproject)),
     (r"setup\.cfg", text_files.with_classifiers(text_files.rewritten_setup_cfg)),
-    (r"setup\.py", text_files.rewritten_setup_py),
+    (r"setup\.py", text_files.with_classifiers(text_files.rewritten_setup_py)),
     (r"tox\.ini", text_files.rewritten_tox),
     (r"noxfile\.py", text_files.rewritten_noxfile),
     (r"README(?:\.\w+)?", text_files.rewritten_readme),
