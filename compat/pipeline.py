@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from compat.results.judged import JudgedRun
     from compat.results.learnt import AuditedCell, Finding
     from compat.rewrite.ranges import Move, RepositoryFile, Skipped
-    from compat.run.job import Job
     from compat.search.api_change import ApiChange
     from compat.search.blame import Blame
     from compat.search.learning import CellProber, RefusalLearner
@@ -228,24 +227,14 @@ def run(
 
     watch = StoreWatch(workspace.store) if machine.level != "L3" else None
 
-    def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
-        run_record = recorded(workspace, attempts, job.lock.tool, machine)
-        return run_record if watch is None else watch.own(run_record)
-
-    def record_refusal(cell: str, refusal: Refusal) -> Record:
-        refusal_record = recorded_refusal(workspace, cell, refusal, machine)
-        return refusal_record if watch is None else watch.own(refusal_record)
+    def add(record: Record, attempts: Sequence[JudgedRun]) -> None:
+        workspace.store.add(record if watch is None else watch.own(record))
 
     def locking() -> Callable[[str], LockResult]:
         facts, locker = workspace.feasibility, machine.locker()
         return lambda cell: locked(workspace, facts, parse_cell(cell, facts.matrix), locker)
 
-    steps = BatchSteps(
-        locking=locking,
-        keep_lock=workspace.keep_lock,
-        record=record,
-        record_refusal=record_refusal,
-    )
+    steps = BatchSteps(add=add, locking=locking, keep_lock=workspace.keep_lock)
     result = Batch(workspace, machine, steps, options, cancel, reporter).run(cells)
     foreign = watch.set_aside() if watch is not None else ()
     if foreign:
@@ -256,29 +245,6 @@ def run(
             f" `compat ci record {workspace.name} --from` takes those that you know"
         )
     return replace(result, set_aside=foreign)
-
-
-def recorded(
-    workspace: Workspace, attempts: Sequence[JudgedRun], tool: str, machine: Machine
-) -> Record:
-    """Record: make one record of what the attempts at a cell came to, and store it."""
-    from compat.results.judged import record_of
-
-    record = record_of(attempts, tool=tool, run_url=machine.run_url, redacted=machine.redacted)
-    workspace.store.add(record)
-    return record
-
-
-def recorded_refusal(workspace: Workspace, cell: str, refusal: Refusal, machine: Machine) -> Record:
-    from compat.results.judged import record_of_refusal
-
-    refusal = replace(refusal, because=machine.redacted(refusal.because))
-    record = record_of_refusal(
-        cell, workspace.name, refusal, machine.clock(), workspace.context, machine.host,
-        machine.run_url,
-    )  # fmt: skip
-    workspace.store.add(record)
-    return record
 
 
 def rejudged(
@@ -485,16 +451,10 @@ def tried(
     of it is stored.
     """
     from compat.fleet.batch import Batch, BatchSteps, RunOptions
-    from compat.results.judged import record_of
 
     runs: list[JudgedRun] = []
-
-    def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
-        runs.extend(attempts)
-        return record_of(attempts, tool=job.lock.tool, redacted=machine.redacted)
-
     options = RunOptions(tier="smoke" if workspace.matrix.suite.core else "full")
-    steps = BatchSteps(record=record)
+    steps = BatchSteps(add=lambda _, attempts: runs.extend(attempts))
     Batch(workspace, machine, steps, options, cancel, reporter).run([], {cell: lock})
     return runs[-1] if runs else None
 

@@ -335,7 +335,7 @@ def _runner(
 
     def run(locks: Mapping[str, Lock]) -> BatchResult:
         with Progress(dict.fromkeys(locks), 1) as progress:
-            return cells.run_locks(locks, machine, options, interruption.cancel, progress)
+            return cells.run({}, machine, options, interruption.cancel, progress, locks)
 
     return run, machine
 

@@ -26,12 +26,11 @@ from compat.fleet.batch import (
     LockResult,
     Machine,
     RunOptions,
-    never,
 )
 from compat.fleet.choices import MOST_UNASKED, outside
 from compat.index.release import Artifact, Release
 from compat.lock.lock_text import encode_lock
-from compat.lock.lockfile import Lock, Pin, Refusal
+from compat.lock.lockfile import Lock, Pin
 from compat.lock.mixed import (
     CheckoutLocker,
     exchanged_subject,
@@ -56,11 +55,10 @@ from compat.plan.platform import accepted_tags
 from compat.results.answer import Answer
 from compat.results.compare import CellDifference, cell_difference
 from compat.results.judge import judge
-from compat.results.judged import JudgedRun, record_of, record_of_refusal
+from compat.results.judged import JudgedRun
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
 from compat.run.checkout import BuiltCheckout, CheckoutWheel
-from compat.run.job import Job
 from compat.value import Value
 from compat.workspace import Workspace
 
@@ -205,62 +203,33 @@ class CheckoutCells:
         options: RunOptions,
         cancel: threading.Event,
         reporter: BatchReporter,
+        locks: Mapping[str, Lock] | None = None,
     ) -> BatchResult:
         """Each uses the lock of the release's cell with which it is compared, where that fits. An
-        empty id means no such cell.
+        empty id means no such cell. `locks` run under names that are no cells.
         """
-        known = {cell: self.locks[cell] for cell in pairs if cell in self.locks}
-        locking = partial(self._locking, pairs, machine)
-        return self._batch(locking, machine, options, cancel, reporter).run(list(pairs), known)
-
-    def run_locks(
-        self,
-        locks: Mapping[str, Lock],
-        machine: Machine,
-        options: RunOptions,
-        cancel: threading.Event,
-        reporter: BatchReporter,
-    ) -> BatchResult:
-        """Run locks of the checkout under names that are no cells."""
-
-        batch = self._batch(never, machine, options, cancel, reporter)
-        return batch.run(list(locks), locks)
-
-    def _batch(
-        self,
-        locking: Callable[[], Callable[[str], LockResult]],
-        machine: Machine,
-        options: RunOptions,
-        cancel: threading.Event,
-        reporter: BatchReporter,
-    ) -> Batch:
-        wheels = tuple((wheel.sha256, wheel.path) for wheel in self.checkout.wheels)
-        url, redacted = machine.run_url, machine.redacted
+        known = {cell: self.locks[cell] for cell in pairs if cell in self.locks} | dict(locks or {})
 
         def keep_lock(cell: str, lock: Lock) -> None:
             self.locks[cell] = lock
             if self._keep:
                 write(self._folder / "locks" / f"{cell}.txt", encode_lock(lock))
 
-        def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
-            tool = job.lock.tool
-            taken = self.seconds[job.cell] = dict[str, float]()
-            for trial in attempts[-1].evidence.tests:
+        def add(record: Record, attempts: Sequence[JudgedRun]) -> None:
+            taken = self.seconds[record.cell] = dict[str, float]()
+            for trial in attempts[-1].evidence.tests if attempts else ():
                 taken[trial.function] = taken.get(trial.function, 0) + trial.seconds
-            return self._added(record_of(attempts, tool=tool, run_url=url, redacted=redacted))
+            self.records.setdefault(record.cell, []).append(record)
+            if self._keep:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._store.add(record)
 
-        def refused(cell: str, refusal: Refusal) -> Record:
-            refusal = msgspec.structs.replace(refusal, because=redacted(refusal.because))
-            name, present, moment = self.workspace.name, self.workspace.context, machine.clock()
-            return self._added(
-                record_of_refusal(cell, name, refusal, moment, present, machine.host, url)
-            )
-
-        steps = BatchSteps(
-            locking=locking, keep_lock=keep_lock, record=record, record_refusal=refused
-        )
+        locking = partial(self._locking, pairs, machine)
+        steps = BatchSteps(locking=locking, keep_lock=keep_lock, add=add)
+        wheels = tuple((wheel.sha256, wheel.path) for wheel in self.checkout.wheels)
         options = msgspec.structs.replace(options, wheels=wheels)
-        return Batch(self.workspace, machine, steps, options, cancel, reporter)
+        batch = Batch(self.workspace, machine, steps, options, cancel, reporter)
+        return batch.run([*pairs, *(locks or ())], known)
 
     def verdict(self, cell: Cell) -> Answer:
         lock, runs = self.locks.get(cell.id), self.records.get(cell.id, ())
@@ -318,13 +287,6 @@ class CheckoutCells:
     def _pin(self, wheel: CheckoutWheel) -> Pin:
         name = self.workspace.matrix.subject_axis.normalised_name
         return Pin(name=name, version=wheel.version, hashes=(wheel.sha256,))
-
-    def _added(self, record: Record) -> Record:
-        self.records.setdefault(record.cell, []).append(record)
-        if self._keep:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._store.add(record)
-        return record
 
 
 def refuse_no_cells(choice: CheckoutChoice) -> None:
