@@ -302,4 +302,4 @@ def _obstacle(evaluation: Evaluation, axis: Axis, step: FloorStep) -> str:
     against = next(lasting, proof.objections[0])
     if proof.evidence or step.version not in evaluation.as_of.existing[axis.name]:
         return against.because
-    return evaluation.places.obstacle(axis.name, step.version) or against.because
+    return evaluation.obstacle(axis.name, step.version) or against.because

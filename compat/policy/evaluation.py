@@ -362,127 +362,6 @@ Place = tuple[Version, ...]
 _OF_THE_INDEX = ("no-artifact", "yanked")
 
 
-class PromisedPlaces:
-    """The combinations of the newest release on one day: a version of each other axis, in their
-    order.
-    """
-
-    def __init__(self, as_of: AsOf) -> None:
-        self.as_of = as_of
-        self.names = tuple(axis.name for axis in as_of.others)
-        self._axes = {axis.name: axis for axis in as_of.others}
-
-    @cached_property
-    def entries(self) -> dict[Place, dict[Recipe, Answer]]:
-        entries: dict[Place, dict[Recipe, Answer]] = {}
-        for entry in self.as_of.cells:
-            place = tuple(entry.cell.on(name).version for name in self.names)
-            entries.setdefault(place, {})[entry.cell.recipe] = entry
-        return entries
-
-    @cached_property
-    def reach(self) -> dict[str, frozenset[Version]]:
-        """The versions of each axis with which the newest release is installable as published."""
-        reached: dict[str, set[Version]] = {name: set() for name in self.names}
-        for place, recipes in self.entries.items():
-            if any(e.obstacle is None for recipe, e in recipes.items() if recipe != "relaxed"):
-                for name, version in zip(self.names, place, strict=True):
-                    reached[name].add(version)
-        return {name: frozenset(versions) for name, versions in reached.items()}
-
-    def promised(self, axis: str) -> frozenset[Version]:
-        floor = self.as_of.floors.get(axis)
-        above = frozenset(v for v in self.reach[axis] if floor is None or v >= floor)
-        return above if floor is None else above | {floor}
-
-    def corners(self, axis: str, floor: Version) -> tuple[Place, ...]:
-        places = self.having(axis, floor)
-        if not places:
-            return ()
-        ends = [{min(versions), max(versions)} for versions in zip(*places, strict=True)]
-        outer = tuple(p for p in places if all(v in end for v, end in zip(p, ends, strict=True)))
-        return outer or (places[0], places[-1])
-
-    def having(self, axis: str, version: Version) -> tuple[Place, ...]:
-        spans = [frozenset((version,)) if n == axis else self.promised(n) for n in self.names]
-        return tuple(p for p in itertools.product(*map(sorted, spans)) if self.can_be_had(p))
-
-    def can_be_had(self, place: Place) -> bool:
-        recipes = self.entries.get(place, {}).values()
-        return any(entry.obstacle is None or entry.is_tested for entry in recipes)
-
-    def absence(self, axis: str, version: Version) -> str:
-        if self.as_of.newest is None:
-            return f"{self.as_of.matrix.subject_axis.package} has no release that is not yanked"
-        if version not in self.as_of.existing[axis]:
-            if version in self.as_of.asked[axis]:
-                return f"{self._words(axis, version)} was not out on {self.as_of.day}"
-            return f"no cell has {self._words(axis, version)}: the matrix does not have it"
-        if self.corners(axis, version):
-            return ""
-        return self.ruled_out(axis, version, as_published=False)
-
-    def ruled_out(self, axis: str, version: Version, as_published: bool) -> str:
-        what = f"{self.as_of.called} with {self._words(axis, version)}"
-        obstacles = self._obstacles(axis, version, as_published)
-        if not obstacles:
-            return (
-                f"no planned cell of {what} has promised versions of the others:"
-                f" {self._unpromised(axis)}"
-            )
-        _, recipe_rank, place, because = min(obstacles)
-        cell = self.entries[place][RECIPES[recipe_rank]].cell.id
-        which = (
-            " as published"
-            if as_published
-            else " and promised versions of the others"
-            if self.names[1:]
-            else ""
-        )
-        return f"the plan rules out every cell of {what}{which}, such as {cell}: {because}"
-
-    def obstacle(self, axis: str, version: Version) -> str:
-        known = min(self._obstacles(axis, version, as_published=True), default=None)
-        return "" if known is None else known[-1]
-
-    def _obstacles(
-        self, axis: str, version: Version, as_published: bool
-    ) -> list[tuple[bool, int, Place, str]]:
-        index, subject = self.names.index(axis), self.as_of.matrix.subject_axis.short
-        return [
-            (
-                not any(part.startswith(subject) for part in entry.obstacle.between),
-                RECIPES.index(recipe),
-                place,
-                entry.obstacle.because
-                # The index may have had a file that it lacks today: the date of the removal is
-                # unknown.
-                + (self.as_of.as_of_today if entry.obstacle.kind in _OF_THE_INDEX else ""),
-            )
-            for place, recipes in self.entries.items()
-            if place[index] == version and self._is_promised(place, index)
-            for recipe, entry in recipes.items()
-            if entry.obstacle is not None and (recipe != "relaxed" or not as_published)
-        ]
-
-    def _words(self, axis: str, version: Version) -> str:
-        return f"{package_words(self._axes[axis])} {version}"
-
-    def _unpromised(self, besides: str) -> str:
-        empty = [
-            (package_words(axis), self.as_of.floors.get(axis.name))
-            for axis in self.as_of.others
-            if axis.name != besides
-            and self.promised(axis.name).isdisjoint(self.as_of.existing[axis.name])
-        ]
-        without = (f"{p}{'' if f is None else f' from {f} on'}" for p, f in empty)
-        return f"as published, it can be had with no {' and no '.join(without)}"
-
-    def _is_promised(self, place: Place, besides: int) -> bool:
-        others = (p for i, p in enumerate(zip(self.names, place, strict=True)) if i != besides)
-        return all(version in self.promised(name) for name, version in others)
-
-
 FloorState = Literal["proven", "green", "red", "open"]
 
 
@@ -639,12 +518,126 @@ def evaluation_on(snapshot: Snapshot, day: datetime.date) -> "Evaluation | None"
 
 
 class Evaluation:
-    """What supports or forbids a floor, on one day; each version is judged once."""
+    """What supports or forbids a floor, on one day; each version is judged once.
+
+    A place is a combination of the newest release: a version of each other axis, in their order.
+    """
 
     def __init__(self, as_of: AsOf) -> None:
         self.as_of = as_of
-        self.places = PromisedPlaces(as_of)
+        self.names = tuple(axis.name for axis in as_of.others)
+        self._axes = {axis.name: axis for axis in as_of.others}
         self._floors: dict[tuple[str, Version], FloorEvidence] = {}
+
+    @cached_property
+    def entries(self) -> dict[Place, dict[Recipe, Answer]]:
+        entries: dict[Place, dict[Recipe, Answer]] = {}
+        for entry in self.as_of.cells:
+            place = tuple(entry.cell.on(name).version for name in self.names)
+            entries.setdefault(place, {})[entry.cell.recipe] = entry
+        return entries
+
+    @cached_property
+    def reach(self) -> dict[str, frozenset[Version]]:
+        """The versions of each axis with which the newest release is installable as published."""
+        reached: dict[str, set[Version]] = {name: set() for name in self.names}
+        for place, recipes in self.entries.items():
+            if any(e.obstacle is None for recipe, e in recipes.items() if recipe != "relaxed"):
+                for name, version in zip(self.names, place, strict=True):
+                    reached[name].add(version)
+        return {name: frozenset(versions) for name, versions in reached.items()}
+
+    def promised(self, axis: str) -> frozenset[Version]:
+        floor = self.as_of.floors.get(axis)
+        above = frozenset(v for v in self.reach[axis] if floor is None or v >= floor)
+        return above if floor is None else above | {floor}
+
+    def corners(self, axis: str, floor: Version) -> tuple[Place, ...]:
+        places = self.having(axis, floor)
+        if not places:
+            return ()
+        ends = [{min(versions), max(versions)} for versions in zip(*places, strict=True)]
+        outer = tuple(p for p in places if all(v in end for v, end in zip(p, ends, strict=True)))
+        return outer or (places[0], places[-1])
+
+    def having(self, axis: str, version: Version) -> tuple[Place, ...]:
+        spans = [frozenset((version,)) if n == axis else self.promised(n) for n in self.names]
+        return tuple(p for p in itertools.product(*map(sorted, spans)) if self.can_be_had(p))
+
+    def can_be_had(self, place: Place) -> bool:
+        recipes = self.entries.get(place, {}).values()
+        return any(entry.obstacle is None or entry.is_tested for entry in recipes)
+
+    def absence(self, axis: str, version: Version) -> str:
+        if self.as_of.newest is None:
+            return f"{self.as_of.matrix.subject_axis.package} has no release that is not yanked"
+        if version not in self.as_of.existing[axis]:
+            if version in self.as_of.asked[axis]:
+                return f"{self._words(axis, version)} was not out on {self.as_of.day}"
+            return f"no cell has {self._words(axis, version)}: the matrix does not have it"
+        if self.corners(axis, version):
+            return ""
+        return self.ruled_out(axis, version, as_published=False)
+
+    def ruled_out(self, axis: str, version: Version, as_published: bool) -> str:
+        what = f"{self.as_of.called} with {self._words(axis, version)}"
+        obstacles = self._obstacles(axis, version, as_published)
+        if not obstacles:
+            return (
+                f"no planned cell of {what} has promised versions of the others:"
+                f" {self._unpromised(axis)}"
+            )
+        _, recipe_rank, place, because = min(obstacles)
+        cell = self.entries[place][RECIPES[recipe_rank]].cell.id
+        which = (
+            " as published"
+            if as_published
+            else " and promised versions of the others"
+            if self.names[1:]
+            else ""
+        )
+        return f"the plan rules out every cell of {what}{which}, such as {cell}: {because}"
+
+    def obstacle(self, axis: str, version: Version) -> str:
+        known = min(self._obstacles(axis, version, as_published=True), default=None)
+        return "" if known is None else known[-1]
+
+    def _obstacles(
+        self, axis: str, version: Version, as_published: bool
+    ) -> list[tuple[bool, int, Place, str]]:
+        index, subject = self.names.index(axis), self.as_of.matrix.subject_axis.short
+        return [
+            (
+                not any(part.startswith(subject) for part in entry.obstacle.between),
+                RECIPES.index(recipe),
+                place,
+                entry.obstacle.because
+                # The index may have had a file that it lacks today: the date of the removal is
+                # unknown.
+                + (self.as_of.as_of_today if entry.obstacle.kind in _OF_THE_INDEX else ""),
+            )
+            for place, recipes in self.entries.items()
+            if place[index] == version and self._is_promised(place, index)
+            for recipe, entry in recipes.items()
+            if entry.obstacle is not None and (recipe != "relaxed" or not as_published)
+        ]
+
+    def _words(self, axis: str, version: Version) -> str:
+        return f"{package_words(self._axes[axis])} {version}"
+
+    def _unpromised(self, besides: str) -> str:
+        empty = [
+            (package_words(axis), self.as_of.floors.get(axis.name))
+            for axis in self.as_of.others
+            if axis.name != besides
+            and self.promised(axis.name).isdisjoint(self.as_of.existing[axis.name])
+        ]
+        without = (f"{p}{'' if f is None else f' from {f} on'}" for p, f in empty)
+        return f"as published, it can be had with no {' and no '.join(without)}"
+
+    def _is_promised(self, place: Place, besides: int) -> bool:
+        others = (p for i, p in enumerate(zip(self.names, place, strict=True)) if i != besides)
+        return all(version in self.promised(name) for name, version in others)
 
     def floor(self, axis: str, version: Version) -> FloorEvidence:
         key = (axis, version)
@@ -655,9 +648,9 @@ class Evaluation:
     def raised(self, axis: str, version: Version) -> FloorEvidence:
         # Return the evidence for a raise to that version: the newest release must be installable
         # with it as published.
-        if version not in self.as_of.existing[axis] or version in self.places.reach[axis]:
+        if version not in self.as_of.existing[axis] or version in self.reach[axis]:
             return self.floor(axis, version)
-        return no_evidence(version, self.places.ruled_out(axis, version, as_published=True))
+        return no_evidence(version, self.ruled_out(axis, version, as_published=True))
 
     def failing(
         self, axis: str, current: Version, to: Version
@@ -668,10 +661,10 @@ class Evaluation:
         Each representative cell is compared with that of the combination that differs only in this
         axis.
         """
-        index = self.places.names.index(axis)
-        for place in self.places.corners(axis, to):
+        index = self.names.index(axis)
+        for place in self.corners(axis, to):
             beside = (*place[:index], current, *place[index + 1 :])
-            if self.places.can_be_had(beside):
+            if self.can_be_had(beside):
                 after, before = self._corner(place)[0].cell, self._corner(beside)[0].cell
                 worked = self._statuses(before)
                 lost = [name for name, status in self._statuses(after).items() if status == "no"]
@@ -684,9 +677,9 @@ class Evaluation:
 
     def _floor(self, axis: str, version: Version) -> FloorEvidence:
         policy = self.as_of.policy
-        if because := self.places.absence(axis, version):
+        if because := self.absence(axis, version):
             return no_evidence(version, because)
-        corners = [self._corner(place) for place in self.places.corners(axis, version)]
+        corners = [self._corner(place) for place in self.corners(axis, version)]
         deciding = [corner[0] for corner in corners]
         objections = tuple(
             against for cell in deciding if (against := objection(cell, policy)) is not None
@@ -708,7 +701,7 @@ class Evaluation:
         )
 
     def _corner(self, place: Place) -> list[CellEvidence]:
-        recipes = self.places.entries[place]
+        recipes = self.entries[place]
         able = [
             recipes[recipe]
             for recipe in RECIPES

@@ -24,7 +24,7 @@ def evaluation(
 
 
 def corners(found: Evaluation, axis: str, at: str) -> list[tuple[str, ...]]:
-    return [tuple(map(str, place)) for place in found.places.corners(axis, Version(at))]
+    return [tuple(map(str, place)) for place in found.corners(axis, Version(at))]
 
 
 def test_a_floor_is_asked_with_the_lowest_and_the_highest_of_the_other_axis() -> None:
@@ -41,8 +41,8 @@ def test_the_lowest_of_the_other_axis_is_its_floor() -> None:
 
 def test_the_newest_release_says_how_far_an_axis_reaches() -> None:
     found = evaluation([])
-    assert sorted(map(str, found.places.reach["dep"])) == ["1.2", "1.3", "1.4"]
-    assert sorted(map(str, found.places.reach["python"])) == ["3.10", "3.11", "3.9"]
+    assert sorted(map(str, found.reach["dep"])) == ["1.2", "1.3", "1.4"]
+    assert sorted(map(str, found.reach["python"])) == ["3.10", "3.11", "3.9"]
 
 
 def test_the_strictest_recipe_that_supports_a_floor_decides() -> None:
