@@ -18,16 +18,14 @@ from msgspec.structs import replace
 from packaging.version import Version
 
 from compat.declare.matrix import InterpreterAxis
-from compat.declare.suite_table import Tier
 from compat.files import read, read_if_there, texts_below, tree_state, write
 from compat.index.kept import encode_catalogue
 from compat.lock.lockfile import Lock, Refusal
-from compat.plan.cell import Cell, axis_coordinates, parse_cell, readable_cell, split_platform
+from compat.plan.cell import Cell, axis_coordinates, parse_cell, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Infeasible, Plan, facts_for, fate_of, plan
 from compat.results.clauses import Disproof, FileClause, KeptClauses
 from compat.results.infer import fallen
-from compat.results.installs import Install
 from compat.results.learnt import LOCKED, PlainAnswer, answer_of
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot
@@ -45,11 +43,9 @@ if TYPE_CHECKING:
         Machine,
         RunOptions,
     )
-    from compat.fleet.choices import CellsToRun, PlanOptions, RunPlan
     from compat.fleet.laboratory import LockLaboratory
     from compat.index.release import Artifact
     from compat.lock.lockfile import Locker
-    from compat.plan.budget import Budget
     from compat.policy.proposal import Proposal
     from compat.results.judged import JudgedRun
     from compat.results.learnt import AuditedCell, Finding
@@ -108,27 +104,6 @@ def planned(workspace: Workspace, here: frozenset[Version] | None = None) -> Pla
 
     refuse_empty(workspace.matrix, workspace.catalogue)
     return plan(workspace.matrix, workspace.catalogue, here)
-
-
-def chosen(
-    workspace: Workspace,
-    patterns: Sequence[str] = (),
-    quick: bool = False,
-    tier: Tier = "full",
-    has_python: Callable[[Version], bool] = lambda series: True,
-) -> CellsToRun:
-    """Due: choose the cells to run: those that are named, the quick ones, or all that are due; at
-    first those of a Python that `has_python`.
-    """
-    from compat.fleet.choices import choose
-
-    return choose(workspace, patterns, quick, tier, has_python)
-
-
-def chosen_within(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:
-    from compat.fleet.choices import run_plan
-
-    return run_plan(workspace, budget, options)
 
 
 def locked(workspace: Workspace, facts: Feasibility, cell: Cell, locker: Locker) -> LockResult:
@@ -199,14 +174,21 @@ def _given_up_near(
 
 
 def asked_plain(
-    workspace: Workspace, cell: Cell, locker: Locker, redacted: Callable[[str], str]
+    workspace: Workspace,
+    facts: Feasibility,
+    cell: Cell,
+    locker: Locker,
+    redacted: Callable[[str], str],
 ) -> tuple[PlainAnswer, Lock | None]:
-    """Lock: ask a resolver about a plain install, whatever the plan knows of packages deeper in its
-    tree, and return its answer with the lock, if it came to one.
+    """Lock: ask a resolver about a plain install by the facts of a platform, whatever the plan
+    knows of packages deeper in its tree, and return its answer with the lock, if it came to one.
+    On another platform nothing is built.
     """
     from compat.lock.recipe import locked_cell
 
-    result = locked_cell(workspace.feasibility, cell, locker, workspace.source.package)
+    result = locked_cell(facts, cell, locker, workspace.source.package)
+    if facts.matrix.platform != workspace.matrix.platform:
+        result = _without_builds(result)
     answer = answer_of(cell.id, result, workspace.day, redacted)
     return answer, result if isinstance(result, Lock) else None
 
@@ -599,24 +581,6 @@ def settled(
     keep_clauses(workspace.folder, workspace.matrix, workspace.learnt.clauses.without(disproofs))
     workspace.refresh()
     return disproofs, fell
-
-
-def asked_elsewhere(
-    workspace: Workspace,
-    facts: Feasibility,
-    install: Install,
-    locker: Locker,
-    redacted: Callable[[str], str],
-) -> tuple[PlainAnswer, Lock | None]:
-    """Lock: ask a resolver about a plain install on another platform, whose facts are given, and
-    return its answer with the lock, if it came to one.
-    """
-    from compat.lock.recipe import locked_cell
-
-    cell = parse_cell(split_platform(install.cell)[0], facts.matrix)
-    result = _without_builds(locked_cell(facts, cell, locker, workspace.source.package))
-    answer = answer_of(cell.id, result, workspace.day, redacted)
-    return answer, result if isinstance(result, Lock) else None
 
 
 def _without_builds(result: Lock | Refusal) -> Lock | Refusal:

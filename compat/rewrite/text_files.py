@@ -5,7 +5,7 @@ tox.ini, workflows, classifiers, and badges of a README.
 import ast
 import configparser
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import yaml
 from packaging.utils import canonicalize_name
@@ -289,21 +289,10 @@ _CLASSIFIER = re.compile(
 )
 
 
-def with_classifiers(
-    rewrite: Callable[[str, ranges.Move], ranges.Rewritten | ranges.Unsatisfiable],
-) -> Callable[[str, ranges.Move], ranges.Rewritten | ranges.Unsatisfiable]:
-    def rewritten(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Unsatisfiable:
-        first = rewrite(text, move)
-        if isinstance(first, ranges.Unsatisfiable):
-            return first
-        return ranges.applied(first.text, _classifier_changes(first.text, move), first.left)
-
-    return rewritten
-
-
-def _classifier_changes(text: str, move: ranges.Move) -> list[ranges.TextChange]:
+def with_classifiers(done: ranges.Rewritten, move: ranges.Move) -> ranges.Rewritten:
     if move.package is not None:
-        return []
+        return done
+    text = done.text
 
     def item(match: re.Match[str]) -> ranges.ListedVersion:
         quote = match["quote"] or ""
@@ -312,7 +301,8 @@ def _classifier_changes(text: str, move: ranges.Move) -> list[ranges.TextChange]
 
     matches = _CLASSIFIER.finditer(text)
     own = [m for m in matches if "#" not in text[text.rfind("\n", 0, m.start()) + 1 : m.start()]]
-    return ranges.list_changes(text, [item(match) for match in own], move)
+    changes = ranges.list_changes(text, [item(match) for match in own], move)
+    return ranges.applied(text, changes, done.left)
 
 
 # tox.ini: the environments of `envlist`, the Pythons that a CI maps to them, and the requirements
