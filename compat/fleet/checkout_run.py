@@ -27,7 +27,7 @@ from compat.fleet.batch import (
     Machine,
     RunOptions,
 )
-from compat.fleet.choices import MOST_UNASKED, outside
+from compat.fleet.choices import MOST_UNASKED, outside, sifted
 from compat.index.release import Artifact, Release
 from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Lock, Pin
@@ -137,10 +137,7 @@ class CheckoutCells:
             form = next(iter(every), "")
             hint = f"ids have the form {form}" if form else ""
             raise UsageError.of(f"no cell of the checkout is {words[0]!r}", hint=hint)
-        fates = [fate_of(facts_for(self.facts, cell), cell) for cell in meant]
-        infeasible = tuple(fate for fate in fates if isinstance(fate, Infeasible))
-        ruled_out = {fate.cell.id for fate in infeasible}
-        cells = tuple(cell for cell in meant if cell.id not in ruled_out)
+        cells, infeasible = sifted(self.facts, meant)
         most = len(cells) if words or quick else MOST_UNASKED
         beyond = max(len(cells) - most, 0)
         return CheckoutChoice(cells=cells[:most], infeasible=infeasible, beyond=beyond)

@@ -341,6 +341,10 @@ def package_words(axis: Axis) -> str:
     return "Python" if isinstance(axis, InterpreterAxis) else axis.package
 
 
+def package_and_version(axis: Axis, version: Version) -> str:
+    return f"{package_words(axis)} {version}"
+
+
 def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:
     """Return the catalogue as of the end of that day. A package without any upload times is
     included whole.
@@ -393,17 +397,6 @@ def no_evidence(version: Version, because: str) -> FloorEvidence:
     against = Objection(against="missing", because=because)
     return FloorEvidence(
         version=version, state="open", evidence=(), objections=(against,), needs=()
-    )
-
-
-def merged(
-    floors: Iterable[FloorEvidence],
-) -> tuple[tuple[CellEvidence, ...], tuple[Objection, ...], tuple[str, ...]]:
-    several = tuple(floors)
-    return (
-        tuple(dict.fromkeys(cell for floor in several for cell in floor.evidence)),
-        tuple(dict.fromkeys(objection for floor in several for objection in floor.objections)),
-        tuple(dict.fromkeys(cell for floor in several for cell in floor.needs)),
     )
 
 
@@ -572,15 +565,16 @@ class Evaluation:
         if self.as_of.newest is None:
             return f"{self.as_of.matrix.subject_axis.package} has no release that is not yanked"
         if version not in self.as_of.existing[axis]:
+            what = package_and_version(self._axes[axis], version)
             if version in self.as_of.asked[axis]:
-                return f"{self._words(axis, version)} was not out on {self.as_of.day}"
-            return f"no cell has {self._words(axis, version)}: the matrix does not have it"
+                return f"{what} was not out on {self.as_of.day}"
+            return f"no cell has {what}: the matrix does not have it"
         if self.corners(axis, version):
             return ""
         return self.ruled_out(axis, version, as_published=False)
 
     def ruled_out(self, axis: str, version: Version, as_published: bool) -> str:
-        what = f"{self.as_of.called} with {self._words(axis, version)}"
+        what = f"{self.as_of.called} with {package_and_version(self._axes[axis], version)}"
         obstacles = self._obstacles(axis, version, as_published)
         if not obstacles:
             return (
@@ -621,9 +615,6 @@ class Evaluation:
             for recipe, entry in recipes.items()
             if entry.obstacle is not None and (recipe != "relaxed" or not as_published)
         ]
-
-    def _words(self, axis: str, version: Version) -> str:
-        return f"{package_words(self._axes[axis])} {version}"
 
     def _unpromised(self, besides: str) -> str:
         empty = [

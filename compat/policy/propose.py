@@ -32,10 +32,10 @@ from compat.policy.evaluation import (
     evaluation_on,
     hold_words,
     is_red,
-    merged,
     months_later,
     move_day,
     objection,
+    package_and_version,
     package_words,
     rule_of,
 )
@@ -148,18 +148,18 @@ class FloorSteps:
     @cached_property
     def _above(self) -> tuple[FloorStep, ...]:
         # A step for each dated version above the floor that is not known to be bad.
-        return tuple(self._dated())
-
-    def _dated(self) -> Iterator[FloorStep]:
         bad, name = self.as_of.bad(self.axis.name), self.axis.name
-        for slot in self.as_of.slots[name]:
-            if slot.version > self.at and slot.version not in bad and slot.on is not None:
-                holds = self.as_of.holds(name, slot.version)
-                yield FloorStep(
-                    slot=slot,
-                    on=max(slot.on, self.as_of.lifted(name, slot.version) or slot.on),
-                    held=max(holds, key=lambda hold: hold.until, default=None),
-                )
+        return tuple(
+            FloorStep(
+                slot=slot,
+                on=max(slot.on, self.as_of.lifted(name, slot.version) or slot.on),
+                held=max(
+                    self.as_of.holds(name, slot.version), key=lambda hold: hold.until, default=None
+                ),
+            )
+            for slot in self.as_of.slots[name]
+            if slot.version > self.at and slot.version not in bad and slot.on is not None
+        )
 
     def proposals(self, lowered: Proposal | None) -> Iterator[Proposal]:
         """Yield the possible moves of the floor; `lowered` is an open lowering elsewhere."""
@@ -318,8 +318,10 @@ class FloorSteps:
         allowed: datetime.date | None = None,
         broken: FloorEvidence | None = None,
     ) -> Proposal:
-        evidence, objections, needs = merged(proofs)
-        objections, release = (*against, *objections), self.as_of.called
+        release = self.as_of.called
+        evidence = dict.fromkeys(cell for proof in proofs for cell in proof.evidence)
+        objections = (*against, *dict.fromkeys(o for proof in proofs for o in proof.objections))
+        needs = tuple(dict.fromkeys(cell for proof in proofs for cell in proof.needs))
         ran, what = self._lowest_run(to, proofs), package_and_version(self.axis, to)
         lifted = None if kind == "lower" else self.as_of.lifted(self.axis.name, to)
         earliest = max((day for day in (allowed, lifted) if day is not None), default=None)
@@ -445,10 +447,6 @@ def _asked(as_of: AsOf, axis: Axis) -> str:
     asked = as_of.asks(axis)
     what = f"{package_words(axis)} {asked}" if asked else f"any {package_words(axis)}"
     return what if isinstance(axis, InterpreterAxis) else f"{what} on Python {as_of.newest_python}"
-
-
-def package_and_version(axis: Axis, version: Version) -> str:
-    return f"{package_words(axis)} {version}"
 
 
 def _ended(sentence: str) -> str:
