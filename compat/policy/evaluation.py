@@ -18,7 +18,7 @@ import calendar
 import datetime
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import msgspec
@@ -31,7 +31,7 @@ from compat.index.release import Catalogue, Release
 from compat.plan.cell import RECIPES, Recipe, axis_coordinates
 from compat.plan.platform import admits, marker_values
 from compat.plan.requirements import active, named
-from compat.policy.proposal import Against, CellEvidence, Objection
+from compat.policy.proposal import CellEvidence, Objection
 from compat.results.answer import Answer, EvidenceKind, representative
 from compat.results.judge import judge
 from compat.results.record import Status
@@ -394,7 +394,7 @@ class FloorEvidence(StrictValue, frozen=True, kw_only=True):
 
 
 def no_evidence(version: Version, because: str) -> FloorEvidence:
-    against = Objection(against="missing", because=because)
+    against = Objection("missing", because)
     return FloorEvidence(
         version=version, state="open", evidence=(), objections=(against,), needs=()
     )
@@ -432,22 +432,15 @@ def _known(entry: Answer, as_of: AsOf) -> Iterator[str]:
 
 
 def objection(evidence: CellEvidence, policy: Policy) -> Objection | None:
-    def says(against: Against, because: str) -> Objection:
-        return Objection(against=against, because=because, cells=(cell,))
-
-    cell = evidence.cell
+    cell, says = evidence.cell, partial(Objection, cells=(evidence.cell,))
     if evidence.supports:
         if len(evidence.days) >= policy.witnesses:
             return None
         after = evidence.days[-1] + datetime.timedelta(days=1)
         days = ", ".join(str(day) for day in evidence.days)
         number = f"{len(evidence.days)} of {policy.witnesses} days"
-        return Objection(
-            against="witnesses",
-            because=f"{cell} has supporting runs on {number} ({days}); a run from {after} on is"
-            " the next that counts",
-            cells=(cell,),
-        )
+        ran = f"{cell} has supporting runs on {number} ({days})"
+        return says("witnesses", f"{ran}; a run from {after} on is the next that counts")
     if evidence.latest is None:
         return says("missing", f"no run of {cell} counts yet")
     if evidence.verdict == "flaky":
@@ -643,14 +636,9 @@ class Evaluation:
             return self.floor(axis, version)
         return no_evidence(version, self.ruled_out(axis, version, as_published=True))
 
-    def failing(
-        self, axis: str, current: Version, to: Version
-    ) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-        """Yield a cell with the new version, one with the current version, and what fails only in
-        the first.
-
-        Each representative cell is compared with that of the combination that differs only in this
-        axis.
+    def failing(self, axis: str, current: Version, to: Version) -> Iterator[str]:
+        """Yield what fails only with the new version. Each representative cell is compared with
+        that of the combination that differs only in this axis.
         """
         index = self.names.index(axis)
         for place in self.corners(axis, to):
@@ -660,7 +648,8 @@ class Evaluation:
                 worked = self._statuses(before)
                 lost = [name for name, status in self._statuses(after).items() if status == "no"]
                 if lost := [name for name in lost if worked.get(name) == "yes"]:
-                    yield after, before, tuple(lost)
+                    names = ", ".join(lost)
+                    yield f"in {after} these fail, which work in {before}: {names}"
 
     def _statuses(self, cell: str) -> dict[str, Status]:
         verdict = self.as_of.snapshot.by_id[cell]

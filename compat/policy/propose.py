@@ -41,7 +41,6 @@ from compat.policy.evaluation import (
 )
 from compat.policy.proposal import (
     Affected,
-    Against,
     AxisFloor,
     CellEvidence,
     FloorKind,
@@ -194,10 +193,10 @@ class FloorSteps:
             under = self.under_the_hold
             now = package_and_version(self.axis, under) if under else "nothing above the floor"
             words = hold_words(step.held, self.at)
-            against.append(_says("hold", f"{words}; now calendar and hold allow {now}"))
+            against.append(Objection("hold", f"{words}; now calendar and hold allow {now}"))
         elif step.on > self.as_of.day:
             on = f"the calendar allows it from {step.on} on"
-            against.append(_says("calendar", f"this is an announcement: {on}"))
+            against.append(Objection("calendar", f"this is an announcement: {on}"))
         proof = self.evaluation.raised(self.axis.name, to)
         if not against:
             against += self._too_young(to, self._lowest_run(to, (proof,)))
@@ -239,7 +238,7 @@ class FloorSteps:
             since = "is newer than one that came out" if window.dropped else "came out"
             when = f"{since} on {uploaded.date()}: the calendar allows it from {on} on"
             remedy = f'`patch = "oldest"` in `select` of axis {self.axis.name} runs an older one'
-            yield _says("calendar", f"{what} {when}; {remedy}")
+            yield Objection("calendar", f"{what} {when}; {remedy}")
 
     def _early(self) -> Proposal | None:
         floor_evidence = self.proof(self.at)
@@ -250,13 +249,13 @@ class FloorSteps:
         to, against = self._next(above), list[Objection]()
         if self.hold is not None and to > self.hold.at:
             none = f"the runs support no version above the floor up to {self.hold.at}"
-            against.append(_says("hold", f"{hold_words(self.hold, self.at)}; {none}"))
+            against.append(Objection("hold", f"{hold_words(self.hold, self.at)}; {none}"))
         wanted = self.as_of.policy.witnesses
         if floor_evidence.red_days < wanted:
             days = f"{floor_evidence.red_days} of {wanted} days"
             because = f"a representative cell of the floor was broken on {days}"
             cells = (evidence.cell for evidence in floor_evidence.evidence)
-            against.append(_says("witnesses", because, *cells))
+            against.append(Objection("witnesses", because, tuple(cells)))
         return self._made("early", to, (self.proof(to),), against, broken=floor_evidence)
 
     def _next(self, above: Sequence[Version]) -> Version:
@@ -274,7 +273,7 @@ class FloorSteps:
         against = []
         if lowered is not None:
             because = f"one lowering at a time: it is asked again once {lowered.id} is made"
-            against.append(_says("one-at-a-time", because))
+            against.append(Objection("one-at-a-time", because))
         proofs = tuple(self.proof(version) for version in between)
         return self._made("lower", to, proofs, against)
 
@@ -328,6 +327,7 @@ class FloorSteps:
         absent = "" if kind == "lower" else self.evaluation.absence(self.axis.name, self.at)
         lapsed = [f"no passing cell supports the current floor: {absent}"] if absent else []
         left = () if broken is None else broken.evidence
+        failing = self.evaluation.failing(self.axis.name, self.at, to)
         below = [v for v in self.as_of.existing[self.axis.name] if to <= v < self.at]
         leaving = (msgspec.structs.replace(cell, supports=is_red(cell)) for cell in left)
         match kind:
@@ -357,7 +357,7 @@ class FloorSteps:
             proposed=to,
             lowest_run=ran,
             earliest=earliest,
-            grounds=(ground, *lapsed, *self._failing(to)),
+            grounds=(ground, *lapsed, *failing),
             objections=objections,
             arithmetic=(*floor_arithmetic(self), conclusion),
             evidence=(*leaving, *evidence),
@@ -365,10 +365,6 @@ class FloorSteps:
             gained=(_affected(self.evaluation, self.axis, below),) if kind == "lower" else (),
             needs=needs,
         )
-
-    def _failing(self, to: Version) -> Iterator[str]:
-        for cell, before, names in self.evaluation.failing(self.axis.name, self.at, to):
-            yield f"in {cell} these fail, which work in {before}: {', '.join(names)}"
 
 
 def steps_of(evaluation: Evaluation, axis: Axis) -> FloorSteps:
@@ -542,10 +538,6 @@ def _moving(as_of: AsOf) -> list[Axis]:
     return [axis for axis in as_of.others if axis.name in as_of.floors]
 
 
-def _says(against: Against, because: str, *cells: str) -> Objection:
-    return Objection(against=against, because=because, cells=cells)
-
-
 def proposed_extensions(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
     # Return the possible extensions of a matrix's axes on that day, open and blocked ones, in the
     # order of the axes; none without a policy or a release, and none for a day in the past.
@@ -642,7 +634,7 @@ def _objections(
         cell = extension.trial.id
         command = f"`compat run {as_of.matrix.name} {cell}` makes the first"
         because = f"no run of {cell} counts yet; {command}"
-        yield Objection(against="missing", because=because, cells=(cell,))
+        yield Objection("missing", because, (cell,))
     elif not evidence:
         what = f"{as_of.called} with {package_and_version(extension.axis, extension.version)}"
         reasons = "; ".join(
@@ -650,8 +642,5 @@ def _objections(
             f" {obstacle.because}"
             for recipe, (cell, obstacle) in extension.obstacles.items()
         )
-        yield Objection(
-            against="missing",
-            because="there is nothing to extend yet: the plan rules out every cell of"
-            f" {what}; {reasons}",
-        )
+        because = f"the plan rules out every cell of {what}; {reasons}"
+        yield Objection("missing", f"there is nothing to extend yet: {because}")
