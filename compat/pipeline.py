@@ -370,7 +370,7 @@ def rewritten_by(path: str, text: str, moves: Sequence[Move], left: list[str]) -
         if isinstance(outcome, Unsatisfiable):
             nearest = nearest_floor(path, text, move)
             possible = "" if nearest is None else f"; the nearest that fits is {nearest}"
-            left.append(f"{path}: {outcome.place}: {outcome.because}{possible}: {outcome.before}")
+            left.append(f"{path}: {outcome.place}: {outcome.because}{possible}: {outcome.text}")
             continue
         left += (_left(path, skipped) for skipped in outcome.left)
         text = outcome.text

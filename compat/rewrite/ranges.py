@@ -39,12 +39,8 @@ class Skipped(Value, frozen=True, kw_only=True):
     because: str
 
 
-class Unsatisfiable(Value, frozen=True, kw_only=True):
+class Unsatisfiable(Skipped, frozen=True, kw_only=True):
     """The move would leave a range that admits nothing; so nothing is rewritten."""
-
-    place: str
-    before: str
-    because: str
 
 
 class Rewritten(Value, frozen=True, kw_only=True):
@@ -113,7 +109,7 @@ def moved(
             ):
                 changed = with_floor(specifiers, move.floor)
                 if because := _objection(changed, move.floor):
-                    return Unsatisfiable(place=name, before=text, because=because)
+                    return Unsatisfiable(place=name, text=text, because=because)
                 after = head + changed + tail
         texts.append(after)
     return texts, tuple(left)

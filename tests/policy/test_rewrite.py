@@ -90,7 +90,7 @@ class TestARange:
     ) -> None:
         result = rewritten("requirements.txt", f"numpy{before}\n", move("numpy", floor))
         assert isinstance(result, Unsatisfiable)
-        assert result.before == f"numpy{before}"
+        assert result.text == f"numpy{before}"
         assert result.because
 
     def test_has_no_floor_with_a_local_part(self) -> None:
