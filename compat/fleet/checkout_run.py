@@ -9,7 +9,7 @@ import contextlib
 import datetime
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
 
@@ -40,7 +40,7 @@ from compat.lock.mixed import (
 from compat.lock.recipe import locked_cell
 from compat.lock.sources import SourceRelease
 from compat.plan.cell import Cell, Recipe, axis_coordinates, parse_cell
-from compat.plan.feasible import Feasibility, Obstacle
+from compat.plan.feasible import Feasibility
 from compat.plan.plan import (
     Infeasible,
     checkout_cells,
@@ -58,6 +58,7 @@ from compat.results.judge import judge
 from compat.results.judged import JudgedRun
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
+from compat.results.runs import Ran
 from compat.run.checkout import BuiltCheckout, CheckoutWheel
 from compat.value import Value
 from compat.workspace import Workspace
@@ -230,20 +231,17 @@ class CheckoutCells:
 
     def verdict(self, cell: Cell) -> Answer:
         lock, runs = self.locks.get(cell.id), self.records.get(cell.id, ())
-        digest, obstacle = None if lock is None else lock.digest, self._obstacle(self.facts, cell)
-        context = self.workspace.context
-        return judge(cell, runs, context, lock_digest=digest, obstacle=obstacle)
+        return self._judged(self.facts, cell, runs, None if lock is None else lock.digest)
 
     def released_verdict(self, cell: Cell) -> Answer:
-        known, obstacle = self.workspace, self._obstacle(self.released, cell)
-        runs, digest = known.runs.get(cell.id, ()), known.lock_digests.get(cell.id)
-        return judge(cell, runs, known.context, lock_digest=digest, obstacle=obstacle)
+        runs, locks = self.workspace.runs, self.workspace.lock_digests
+        return self._judged(self.released, cell, runs.get(cell.id, ()), locks.get(cell.id))
 
-    def cannot_be_released(self, cell: Cell) -> bool:
-        return self._obstacle(self.released, cell) is not None
-
-    def _obstacle(self, facts: Feasibility, cell: Cell) -> Obstacle | None:
-        return facts_for(facts, cell).obstacle(cell)
+    def _judged(
+        self, facts: Feasibility, cell: Cell, runs: Iterable[Ran], digest: str | None
+    ) -> Answer:
+        obstacle, context = facts_for(facts, cell).obstacle(cell), self.workspace.context
+        return judge(cell, runs, context, lock_digest=digest, obstacle=obstacle)
 
     def is_due(self, cell: Cell) -> bool:
         """Return whether a release's cell has no current result of the whole suite."""
@@ -254,9 +252,9 @@ class CheckoutCells:
         own, released = self.locks.get(cell.id), self.workspace.lock(beside.id)
         subject = self.workspace.matrix.subject_axis.normalised_name
         moved = () if own is None or released is None else moved_besides(released, own, subject)
-        obstacle = self._obstacle(self.facts, cell)
-        because = "" if obstacle is None else obstacle.because
-        return cell_difference(self.released_verdict(beside), self.verdict(cell), moved, because)
+        verdict = self.verdict(cell)
+        because = "" if verdict.obstacle is None else verdict.obstacle.because
+        return cell_difference(self.released_verdict(beside), verdict, moved, because)
 
     def _locking(self, pairs: Mapping[str, str], machine: Machine) -> Callable[[str], LockResult]:
         locker, source = machine.locker(), self.workspace.source
@@ -346,7 +344,7 @@ def compared(
     places = [(cell, cells.counterpart(cell, release)) for cell in choice.cells]
     for fate in choice.infeasible:
         beside = cells.counterpart(fate.cell, release)
-        if not cells.cannot_be_released(beside):
+        if cells.released_verdict(beside).obstacle is None:
             places.append((fate.cell, beside))
     due = [beside.id for _, beside in places if cells.is_due(beside)]
     batches = [run_released(due)] if due else []
