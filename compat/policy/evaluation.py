@@ -500,25 +500,25 @@ def evaluation_on(snapshot: Snapshot, day: datetime.date) -> "Evaluation | None"
     policy = snapshot.ask.policy
     if policy is None:
         return None
-    return snapshot.once((Evaluation, day), lambda: Evaluation(AsOf(snapshot, policy, day)))
+    return snapshot.once((Evaluation, day), lambda: Evaluation(snapshot, policy, day))
 
 
-class Evaluation:
+class Evaluation(AsOf):
     """What supports or forbids a floor, on one day; each version is judged once.
 
     A place is a combination of the newest release: a version of each other axis, in their order.
     """
 
-    def __init__(self, as_of: AsOf) -> None:
-        self.as_of = as_of
-        self.names = tuple(axis.name for axis in as_of.others)
-        self._axes = {axis.name: axis for axis in as_of.others}
+    def __init__(self, snapshot: Snapshot, policy: Policy, day: datetime.date) -> None:
+        super().__init__(snapshot, policy, day)
+        self.names = tuple(axis.name for axis in self.others)
+        self._axes = {axis.name: axis for axis in self.others}
         self._floors: dict[tuple[str, Version], FloorEvidence] = {}
 
     @cached_property
     def entries(self) -> dict[Place, dict[Recipe, Answer]]:
         entries: dict[Place, dict[Recipe, Answer]] = {}
-        for entry in self.as_of.cells:
+        for entry in self.cells:
             place = tuple(entry.cell.on(name).version for name in self.names)
             entries.setdefault(place, {})[entry.cell.recipe] = entry
         return entries
@@ -534,7 +534,7 @@ class Evaluation:
         return {name: frozenset(versions) for name, versions in reached.items()}
 
     def promised(self, axis: str) -> frozenset[Version]:
-        floor = self.as_of.floors.get(axis)
+        floor = self.floors.get(axis)
         above = frozenset(v for v in self.reach[axis] if floor is None or v >= floor)
         return above if floor is None else above | {floor}
 
@@ -555,19 +555,19 @@ class Evaluation:
         return any(entry.obstacle is None or entry.is_tested for entry in recipes)
 
     def absence(self, axis: str, version: Version) -> str:
-        if self.as_of.newest is None:
-            return f"{self.as_of.matrix.subject_axis.package} has no release that is not yanked"
-        if version not in self.as_of.existing[axis]:
+        if self.newest is None:
+            return f"{self.matrix.subject_axis.package} has no release that is not yanked"
+        if version not in self.existing[axis]:
             what = package_and_version(self._axes[axis], version)
-            if version in self.as_of.asked[axis]:
-                return f"{what} was not out on {self.as_of.day}"
+            if version in self.asked[axis]:
+                return f"{what} was not out on {self.day}"
             return f"no cell has {what}: the matrix does not have it"
         if self.corners(axis, version):
             return ""
         return self.ruled_out(axis, version, as_published=False)
 
     def ruled_out(self, axis: str, version: Version, as_published: bool) -> str:
-        what = f"{self.as_of.called} with {package_and_version(self._axes[axis], version)}"
+        what = f"{self.called} with {package_and_version(self._axes[axis], version)}"
         obstacles = self._obstacles(axis, version, as_published)
         if not obstacles:
             return (
@@ -592,7 +592,7 @@ class Evaluation:
     def _obstacles(
         self, axis: str, version: Version, as_published: bool
     ) -> list[tuple[bool, int, Place, str]]:
-        index, subject = self.names.index(axis), self.as_of.matrix.subject_axis.short
+        index, subject = self.names.index(axis), self.matrix.subject_axis.short
         return [
             (
                 not any(part.startswith(subject) for part in entry.obstacle.between),
@@ -601,7 +601,7 @@ class Evaluation:
                 entry.obstacle.because
                 # The index may have had a file that it lacks today: the date of the removal is
                 # unknown.
-                + (self.as_of.as_of_today if entry.obstacle.kind in _OF_THE_INDEX else ""),
+                + (self.as_of_today if entry.obstacle.kind in _OF_THE_INDEX else ""),
             )
             for place, recipes in self.entries.items()
             if place[index] == version and self._is_promised(place, index)
@@ -611,10 +611,10 @@ class Evaluation:
 
     def _unpromised(self, besides: str) -> str:
         empty = [
-            (package_words(axis), self.as_of.floors.get(axis.name))
-            for axis in self.as_of.others
+            (package_words(axis), self.floors.get(axis.name))
+            for axis in self.others
             if axis.name != besides
-            and self.promised(axis.name).isdisjoint(self.as_of.existing[axis.name])
+            and self.promised(axis.name).isdisjoint(self.existing[axis.name])
         ]
         without = (f"{p}{'' if f is None else f' from {f} on'}" for p, f in empty)
         return f"as published, it can be had with no {' and no '.join(without)}"
@@ -632,7 +632,7 @@ class Evaluation:
     def raised(self, axis: str, version: Version) -> FloorEvidence:
         # Return the evidence for a raise to that version: the newest release must be installable
         # with it as published.
-        if version not in self.as_of.existing[axis] or version in self.reach[axis]:
+        if version not in self.existing[axis] or version in self.reach[axis]:
             return self.floor(axis, version)
         return no_evidence(version, self.ruled_out(axis, version, as_published=True))
 
@@ -652,11 +652,11 @@ class Evaluation:
                     yield f"in {after} these fail, which work in {before}: {names}"
 
     def _statuses(self, cell: str) -> dict[str, Status]:
-        verdict = self.as_of.snapshot.by_id[cell]
+        verdict = self.snapshot.by_id[cell]
         return {capability.id: capability.status for capability in verdict.capabilities}
 
     def _floor(self, axis: str, version: Version) -> FloorEvidence:
-        policy = self.as_of.policy
+        policy = self.policy
         if because := self.absence(axis, version):
             return no_evidence(version, because)
         corners = [self._corner(place) for place in self.corners(axis, version)]
@@ -688,9 +688,9 @@ class Evaluation:
             if recipe in recipes
             and (recipes[recipe].obstacle is None or recipes[recipe].latest is not None)
         ]
-        as_of, deciding = self.as_of, self._deciding(able)
+        deciding = self._deciding(able)
         others = (entry for entry in able if entry is not deciding and entry.latest)
-        return [cell_evidence(entry, as_of) for entry in (deciding, *others)]
+        return [cell_evidence(entry, self) for entry in (deciding, *others)]
 
     def _deciding(self, able: Sequence[Answer]) -> Answer:
         """The cell that decides a combination, among the installable ones, strictest recipe first.
@@ -710,11 +710,11 @@ class Evaluation:
         return waiting[0] if waiting else able[-1]
 
     def _supporting(self, able: Sequence[Answer]) -> Answer | None:
-        policy = self.as_of.policy
+        policy = self.policy
         supporting = [
             (entry, len(evidence.days))
             for entry in able
-            if (evidence := cell_evidence(entry, self.as_of)).supports
+            if (evidence := cell_evidence(entry, self)).supports
         ]
         enough = [entry for entry, days in supporting if days >= policy.witnesses]
         return next(iter(enough or [entry for entry, _ in supporting]), None)
@@ -723,6 +723,6 @@ class Evaluation:
     def _hopeless(self) -> frozenset[Recipe]:
         # Recipes not worth a run: those that fail to resolve elsewhere for this release; today
         # `dated` too, because it tests the past.
-        known = ((entry.cell.recipe, entry.outcome) for entry in self.as_of.cells)
+        known = ((entry.cell.recipe, entry.outcome) for entry in self.cells)
         refused = {r for r, o in known if isinstance(o, Failed) and o.stage == "lock"} - {"relaxed"}
-        return frozenset(refused if self.as_of.looks_back else {*refused, "dated"})
+        return frozenset(refused if self.looks_back else {*refused, "dated"})

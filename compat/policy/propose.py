@@ -69,9 +69,8 @@ class FloorStep(StrictValue, frozen=True, kw_only=True):
 class FloorSteps:
     """The steps of one axis on the day of an evaluation, and the moves of its floor."""
 
-    def __init__(self, evaluation: Evaluation, axis: Axis) -> None:
-        self.evaluation = evaluation
-        self.as_of = evaluation.as_of
+    def __init__(self, as_of: Evaluation, axis: Axis) -> None:
+        self.as_of = as_of
         self.axis = axis
         self.at = self.as_of.floors[axis.name]
         self.hold = self.as_of.hold(axis.name)
@@ -124,13 +123,13 @@ class FloorSteps:
         return None if step is None or step.version <= self.at else step.version
 
     def proof(self, version: Version) -> FloorEvidence:
-        return self.evaluation.floor(self.axis.name, version)
+        return self.as_of.floor(self.axis.name, version)
 
     def reachable(self) -> list[Version]:
         """Return the existing versions that the calendar allows now by their own date, that are not
         bad, and that are installable as published.
         """
-        bad, reach = self.as_of.bad(self.axis.name), self.evaluation.reach[self.axis.name]
+        bad, reach = self.as_of.bad(self.axis.name), self.as_of.reach[self.axis.name]
         slots, day = self.as_of.slots[self.axis.name], self.as_of.day
         allowed = {slot.version for slot in slots if slot.on is not None and slot.on <= day}
         existing = self.as_of.existing[self.axis.name]
@@ -197,7 +196,7 @@ class FloorSteps:
         elif step.on > self.as_of.day:
             on = f"the calendar allows it from {step.on} on"
             against.append(Objection("calendar", f"this is an announcement: {on}"))
-        proof = self.evaluation.raised(self.axis.name, to)
+        proof = self.as_of.raised(self.axis.name, to)
         if not against:
             against += self._too_young(to, self._lowest_run(to, (proof,)))
         return self._made("raise", to, (proof,), against, allowed=step.slot.on)
@@ -324,10 +323,10 @@ class FloorSteps:
         ran, what = self._lowest_run(to, proofs), package_and_version(self.axis, to)
         lifted = None if kind == "lower" else self.as_of.lifted(self.axis.name, to)
         earliest = max((day for day in (allowed, lifted) if day is not None), default=None)
-        absent = "" if kind == "lower" else self.evaluation.absence(self.axis.name, self.at)
+        absent = "" if kind == "lower" else self.as_of.absence(self.axis.name, self.at)
         lapsed = [f"no passing cell supports the current floor: {absent}"] if absent else []
         left = () if broken is None else broken.evidence
-        failing = self.evaluation.failing(self.axis.name, self.at, to)
+        failing = self.as_of.failing(self.axis.name, self.at, to)
         below = [v for v in self.as_of.existing[self.axis.name] if to <= v < self.at]
         leaving = (msgspec.structs.replace(cell, supports=is_red(cell)) for cell in left)
         match kind:
@@ -361,15 +360,15 @@ class FloorSteps:
             objections=objections,
             arithmetic=(*floor_arithmetic(self), conclusion),
             evidence=(*leaving, *evidence),
-            lost=() if kind == "lower" else lost(self.evaluation, self.axis, self.at, to),
-            gained=(_affected(self.evaluation, self.axis, below),) if kind == "lower" else (),
+            lost=() if kind == "lower" else lost(self.as_of, self.axis, self.at, to),
+            gained=(_affected(self.as_of, self.axis, below),) if kind == "lower" else (),
             needs=needs,
         )
 
 
-def steps_of(evaluation: Evaluation, axis: Axis) -> FloorSteps:
-    snapshot, day = evaluation.as_of.snapshot, evaluation.as_of.day
-    return snapshot.once((FloorSteps, day, axis.name), lambda: FloorSteps(evaluation, axis))
+def steps_of(as_of: Evaluation, axis: Axis) -> FloorSteps:
+    snapshot, day = as_of.snapshot, as_of.day
+    return snapshot.once((FloorSteps, day, axis.name), lambda: FloorSteps(as_of, axis))
 
 
 def _once(steps: Iterable[FloorStep]) -> tuple[FloorStep, ...]:
@@ -449,41 +448,41 @@ def _ended(sentence: str) -> str:
     return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
 
 
-def lost(evaluation: Evaluation, axis: Axis, current: Version, to: Version) -> tuple[Affected, ...]:
+def lost(as_of: Evaluation, axis: Axis, current: Version, to: Version) -> tuple[Affected, ...]:
     """Return what a raise drops: covered versions below, and others that only work with them."""
-    below = [v for v in evaluation.as_of.existing[axis.name] if current <= v < to]
-    dropped = [v for v in below if _is_covered(evaluation, axis, v)]
-    own = [_affected(evaluation, axis, dropped)] if dropped else []
-    for other in evaluation.as_of.others:
-        if other is not axis and to in evaluation.reach[axis.name]:
-            before = _together(evaluation, axis, other, current)
-            gone = sorted(before - _together(evaluation, axis, other, to))
-            own += [_affected(evaluation, other, gone)] if gone else []
+    below = [v for v in as_of.existing[axis.name] if current <= v < to]
+    dropped = [v for v in below if _is_covered(as_of, axis, v)]
+    own = [_affected(as_of, axis, dropped)] if dropped else []
+    for other in as_of.others:
+        if other is not axis and to in as_of.reach[axis.name]:
+            before = _together(as_of, axis, other, current)
+            gone = sorted(before - _together(as_of, axis, other, to))
+            own += [_affected(as_of, other, gone)] if gone else []
     return tuple(own)
 
 
-def _is_covered(evaluation: Evaluation, axis: Axis, version: Version) -> bool:
+def _is_covered(as_of: Evaluation, axis: Axis, version: Version) -> bool:
     """Whether a user of the newest release can install the version: it is promised, or only a
     package without an axis rules it out as published.
     """
-    promised = version in evaluation.promised(axis.name)
+    promised = version in as_of.promised(axis.name)
     return any(
         promised
         or (
-            (fresh := evaluation.entries.get(place, {}).get("fresh")) is not None
+            (fresh := as_of.entries.get(place, {}).get("fresh")) is not None
             and fresh.obstacle is not None
             and not {each.text for each in fresh.cell.coordinates} & set(fresh.obstacle.between)
         )
-        for place in evaluation.having(axis.name, version)
+        for place in as_of.having(axis.name, version)
     )
 
 
-def _together(evaluation: Evaluation, axis: Axis, other: Axis, floor: Version) -> set[Version]:
+def _together(as_of: Evaluation, axis: Axis, other: Axis, floor: Version) -> set[Version]:
     # The promised versions of another axis that are installable with some promised version of this
     # one from a floor on.
-    position = [other.name for other in evaluation.as_of.others].index(other.name)
-    versions = (v for v in evaluation.promised(axis.name) if v >= floor)
-    return {p[position] for v in versions for p in evaluation.having(axis.name, v)}
+    position = [other.name for other in as_of.others].index(other.name)
+    versions = (v for v in as_of.promised(axis.name) if v >= floor)
+    return {p[position] for v in versions for p in as_of.having(axis.name, v)}
 
 
 def affected_words(move: Affected) -> str:
@@ -493,8 +492,8 @@ def affected_words(move: Affected) -> str:
     )
 
 
-def _affected(evaluation: Evaluation, axis: Axis, versions: list[Version]) -> Affected:
-    releases = [r for v in versions for r in evaluation.as_of.releases(axis, v)]
+def _affected(as_of: Evaluation, axis: Axis, versions: list[Version]) -> Affected:
+    releases = [r for v in versions for r in as_of.releases(axis, v)]
     return Affected(
         axis=axis.name,
         package=package_words(axis),
@@ -507,28 +506,27 @@ def proposals(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
     """Return the proposed moves of that day, open and blocked, in the order of the axes; none
     without a policy or a release. For a past day: what was proposable then (AsOf).
     """
-    evaluation = evaluation_on(snapshot, day)
-    if evaluation is None or evaluation.as_of.newest is None:
+    as_of = evaluation_on(snapshot, day)
+    if as_of is None or as_of.newest is None:
         return ()
     moves: list[Proposal] = []
-    for axis in _moving(evaluation.as_of):
+    for axis in _moving(as_of):
         lowered = next((p for p in moves if p.kind == "lower" and p.is_open), None)
-        moves += steps_of(evaluation, axis).proposals(lowered)
+        moves += steps_of(as_of, axis).proposals(lowered)
     return tuple(moves)
 
 
 def floors(snapshot: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
     # Return the floors that can move, and their dates on that day; none without a policy.
-    evaluation = evaluation_on(snapshot, day)
-    if evaluation is None:
+    as_of = evaluation_on(snapshot, day)
+    if as_of is None:
         return ()
-    as_of = evaluation.as_of
     return tuple(
         AxisFloor(
             axis=axis.name,
             package=package_words(axis),
             at=as_of.floors[axis.name],
-            arithmetic=tuple(floor_arithmetic(steps_of(evaluation, axis))),
+            arithmetic=tuple(floor_arithmetic(steps_of(as_of, axis))),
         )
         for axis in _moving(as_of)
     )
@@ -541,10 +539,9 @@ def _moving(as_of: AsOf) -> list[Axis]:
 def proposed_extensions(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
     # Return the possible extensions of a matrix's axes on that day, open and blocked ones, in the
     # order of the axes; none without a policy or a release, and none for a day in the past.
-    evaluation = evaluation_on(snapshot, day)
-    if evaluation is None or evaluation.as_of.newest is None or evaluation.as_of.looks_back:
+    as_of = evaluation_on(snapshot, day)
+    if as_of is None or as_of.newest is None or as_of.looks_back:
         return ()
-    as_of = evaluation.as_of
     return tuple(
         _proposal(as_of, extension, release_words)
         for extension in extensions(snapshot.feasibility)
