@@ -194,7 +194,7 @@ def run_command(
         for part, names in (("full", row.cells.split()), ("smoke", row.smoke.split())):
             if names:
                 of_tier = msgspec.structs.replace(options, tier=part)
-                chosen = choose(workspace, names, False, part).cells
+                chosen = choose(workspace, names, False, of_tier.tier).cells
                 codes.append(_run(workspace, chosen, of_tier, machine, reports))
         raise Exit(max(codes))
     platform = workspace.matrix.platform
