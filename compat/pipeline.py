@@ -18,16 +18,14 @@ from msgspec.structs import replace
 from packaging.version import Version
 
 from compat.declare.matrix import InterpreterAxis
-from compat.declare.suite_table import Tier
 from compat.files import read, read_if_there, texts_below, tree_state, write
 from compat.index.kept import encode_catalogue
 from compat.lock.lockfile import Lock, Refusal
-from compat.plan.cell import Cell, axis_coordinates, parse_cell, readable_cell, split_platform
+from compat.plan.cell import Cell, axis_coordinates, parse_cell, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Infeasible, Plan, facts_for, fate_of, plan
 from compat.results.clauses import Disproof, FileClause, KeptClauses
 from compat.results.infer import fallen
-from compat.results.installs import Install
 from compat.results.learnt import LOCKED, PlainAnswer, answer_of
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot
@@ -45,16 +43,13 @@ if TYPE_CHECKING:
         Machine,
         RunOptions,
     )
-    from compat.fleet.choices import CellsToRun, PlanOptions, RunPlan
     from compat.fleet.laboratory import LockLaboratory
     from compat.index.release import Artifact
     from compat.lock.lockfile import Locker
-    from compat.plan.budget import Budget
     from compat.policy.proposal import Proposal
     from compat.results.judged import JudgedRun
     from compat.results.learnt import AuditedCell, Finding
     from compat.rewrite.ranges import Move, RepositoryFile, Skipped
-    from compat.run.job import Job
     from compat.search.api_change import ApiChange
     from compat.search.blame import Blame
     from compat.search.learning import CellProber, RefusalLearner
@@ -109,27 +104,6 @@ def planned(workspace: Workspace, here: frozenset[Version] | None = None) -> Pla
 
     refuse_empty(workspace.matrix, workspace.catalogue)
     return plan(workspace.matrix, workspace.catalogue, here)
-
-
-def chosen(
-    workspace: Workspace,
-    patterns: Sequence[str] = (),
-    quick: bool = False,
-    tier: Tier = "full",
-    has_python: Callable[[Version], bool] = lambda series: True,
-) -> CellsToRun:
-    """Due: choose the cells to run: those that are named, the quick ones, or all that are due; at
-    first those of a Python that `has_python`.
-    """
-    from compat.fleet.choices import choose
-
-    return choose(workspace, patterns, quick, tier, has_python)
-
-
-def chosen_within(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:
-    from compat.fleet.choices import run_plan
-
-    return run_plan(workspace, budget, options)
 
 
 def locked(workspace: Workspace, facts: Feasibility, cell: Cell, locker: Locker) -> LockResult:
@@ -200,14 +174,21 @@ def _given_up_near(
 
 
 def asked_plain(
-    workspace: Workspace, cell: Cell, locker: Locker, redacted: Callable[[str], str]
+    workspace: Workspace,
+    facts: Feasibility,
+    cell: Cell,
+    locker: Locker,
+    redacted: Callable[[str], str],
 ) -> tuple[PlainAnswer, Lock | None]:
-    """Lock: ask a resolver about a plain install, whatever the plan knows of packages deeper in its
-    tree, and return its answer with the lock, if it came to one.
+    """Lock: ask a resolver about a plain install by the facts of a platform, whatever the plan
+    knows of packages deeper in its tree, and return its answer with the lock, if it came to one.
+    On another platform nothing is built.
     """
     from compat.lock.recipe import locked_cell
 
-    result = locked_cell(workspace.feasibility, cell, locker, workspace.source.package)
+    result = locked_cell(facts, cell, locker, workspace.source.package)
+    if facts.matrix.platform != workspace.matrix.platform:
+        result = _without_builds(result)
     answer = answer_of(cell.id, result, workspace.day, redacted)
     return answer, result if isinstance(result, Lock) else None
 
@@ -228,24 +209,14 @@ def run(
 
     watch = StoreWatch(workspace.store) if machine.level != "L3" else None
 
-    def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
-        run_record = recorded(workspace, attempts, job.lock.tool, machine)
-        return run_record if watch is None else watch.own(run_record)
-
-    def record_refusal(cell: str, refusal: Refusal) -> Record:
-        refusal_record = recorded_refusal(workspace, cell, refusal, machine)
-        return refusal_record if watch is None else watch.own(refusal_record)
+    def add(record: Record, attempts: Sequence[JudgedRun]) -> None:
+        workspace.store.add(record if watch is None else watch.own(record))
 
     def locking() -> Callable[[str], LockResult]:
         facts, locker = workspace.feasibility, machine.locker()
         return lambda cell: locked(workspace, facts, parse_cell(cell, facts.matrix), locker)
 
-    steps = BatchSteps(
-        locking=locking,
-        keep_lock=workspace.keep_lock,
-        record=record,
-        record_refusal=record_refusal,
-    )
+    steps = BatchSteps(add=add, locking=locking, keep_lock=workspace.keep_lock)
     result = Batch(workspace, machine, steps, options, cancel, reporter).run(cells)
     foreign = watch.set_aside() if watch is not None else ()
     if foreign:
@@ -256,29 +227,6 @@ def run(
             f" `compat ci record {workspace.name} --from` takes those that you know"
         )
     return replace(result, set_aside=foreign)
-
-
-def recorded(
-    workspace: Workspace, attempts: Sequence[JudgedRun], tool: str, machine: Machine
-) -> Record:
-    """Record: make one record of what the attempts at a cell came to, and store it."""
-    from compat.results.judged import record_of
-
-    record = record_of(attempts, tool=tool, run_url=machine.run_url, redacted=machine.redacted)
-    workspace.store.add(record)
-    return record
-
-
-def recorded_refusal(workspace: Workspace, cell: str, refusal: Refusal, machine: Machine) -> Record:
-    from compat.results.judged import record_of_refusal
-
-    refusal = replace(refusal, because=machine.redacted(refusal.because))
-    record = record_of_refusal(
-        cell, workspace.name, refusal, machine.clock(), workspace.context, machine.host,
-        machine.run_url,
-    )  # fmt: skip
-    workspace.store.add(record)
-    return record
 
 
 def rejudged(
@@ -422,7 +370,7 @@ def rewritten_by(path: str, text: str, moves: Sequence[Move], left: list[str]) -
         if isinstance(outcome, Unsatisfiable):
             nearest = nearest_floor(path, text, move)
             possible = "" if nearest is None else f"; the nearest that fits is {nearest}"
-            left.append(f"{path}: {outcome.place}: {outcome.because}{possible}: {outcome.before}")
+            left.append(f"{path}: {outcome.place}: {outcome.because}{possible}: {outcome.text}")
             continue
         left += (_left(path, skipped) for skipped in outcome.left)
         text = outcome.text
@@ -485,16 +433,10 @@ def tried(
     of it is stored.
     """
     from compat.fleet.batch import Batch, BatchSteps, RunOptions
-    from compat.results.judged import record_of
 
     runs: list[JudgedRun] = []
-
-    def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
-        runs.extend(attempts)
-        return record_of(attempts, tool=job.lock.tool, redacted=machine.redacted)
-
     options = RunOptions(tier="smoke" if workspace.matrix.suite.core else "full")
-    steps = BatchSteps(record=record)
+    steps = BatchSteps(add=lambda _, attempts: runs.extend(attempts))
     Batch(workspace, machine, steps, options, cancel, reporter).run([], {cell: lock})
     return runs[-1] if runs else None
 
@@ -639,24 +581,6 @@ def settled(
     keep_clauses(workspace.folder, workspace.matrix, workspace.learnt.clauses.without(disproofs))
     workspace.refresh()
     return disproofs, fell
-
-
-def asked_elsewhere(
-    workspace: Workspace,
-    facts: Feasibility,
-    install: Install,
-    locker: Locker,
-    redacted: Callable[[str], str],
-) -> tuple[PlainAnswer, Lock | None]:
-    """Lock: ask a resolver about a plain install on another platform, whose facts are given, and
-    return its answer with the lock, if it came to one.
-    """
-    from compat.lock.recipe import locked_cell
-
-    cell = parse_cell(split_platform(install.cell)[0], facts.matrix)
-    result = _without_builds(locked_cell(facts, cell, locker, workspace.source.package))
-    answer = answer_of(cell.id, result, workspace.day, redacted)
-    return answer, result if isinstance(result, Lock) else None
 
 
 def _without_builds(result: Lock | Refusal) -> Lock | Refusal:

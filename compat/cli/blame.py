@@ -159,7 +159,6 @@ def blame_command(
         run_cell=lambda cell: search.run([cell]),
         run_batch=run_batch,
         locker=machine.locker,
-        redacted=machine.redacted,
         clock=lambda: time.monotonic() - began,
         is_stopped=search.cancel.is_set,
         tell=note,

@@ -89,13 +89,7 @@ def run_within(
     order = [c for c in learnt.sampled(by_id, len(by_id), earlier.seed) if c not in asked]
     explorer = explore.Explorer(
         snapshot,
-        explore.ExploreSteps(
-            ask=session.ask,
-            inferred=session.inferred,
-            run=session.run,
-            can_run=session.can_run,
-            audit=session.audit,
-        ),
+        session,
         explore.ExploreLimits(
             seconds=seconds,
             lockers=2 if jobs else 4,

@@ -59,6 +59,7 @@ from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation
 from compat.search.blame import SearchStopped
 from compat.site.wording import count, listed
+from compat.value import Value
 from compat.workspace import Workspace
 
 
@@ -105,11 +106,15 @@ def floor_command(
         if not (Path(source).exists() or source.startswith("git+")):
             hint = "--axis AXIS searches a matrix"
             raise UsageError.of("there is no such project", path=source, hint=hint)
-        words = [*(["-k", k] if k else []), *(["-m", m] if m else [])]
-        spent = time.monotonic() + budget_seconds(budget) if budget else None
-        code = _answer_project(
-            source, python, words, level_of(isolation), spent, extras, check, fix, constraints
+        asked = AskedProject(
+            source=source,
+            python=python,
+            words=(*(("-k", k) if k else ()), *(("-m", m) if m else ())),
+            level=level_of(isolation),
+            spent=time.monotonic() + budget_seconds(budget) if budget else None,
+            extras=extras,
         )
+        code = _answer_project(asked, check, fix, constraints)
         if write:
             init_command("", Path(source), True)
         raise Exit(code)
@@ -143,10 +148,10 @@ def floor_command(
             "end": question.end,
             "works": None if boundary.works is None else ids[boundary.works],
             "fails": None if boundary.fails is None else ids[boundary.fails],
-            "exceptions": [ids[position] for position in boundary.exceptions],
-            "untestable": [ids[position] for position in boundary.untestable],
-            "unanswered": [ids[position] for position in boundary.unanswered],
-            "flaky": [ids[position] for position in boundary.flaky],
+            **{
+                name: [ids[position] for position in getattr(boundary, name)]
+                for name in ("exceptions", "untestable", "unanswered", "flaky")
+            },
             "confidence": round(boundary.confidence, 4),
             "is_decided": boundary.is_decided,
             "runs": answer.cells_run,
@@ -161,22 +166,24 @@ def floor_command(
 
 # The time of one run without a budget.
 _SECONDS = 600
+_COUNTED = ("passing", "chosen", "failing", "runs", "stopped")
 # How often a trial run may show something that the tests lack.
 _PROOFS = 20
 
 
-def _answer_project(
-    source: str,
-    python: str,
-    words: list[str],
-    level: Isolation,
-    spent: float | None,
-    extras: bool,
-    check: bool,
-    fix: bool,
-    constraints: Path | None,
-) -> int:
-    with _trial(source, python, words, level, spent, extras) as (checkout, search, suite):
+class AskedProject(Value, frozen=True, kw_only=True):
+    """A project, its tests (`words` of pytest) and the moment when the time is spent."""
+
+    source: str
+    python: str
+    words: tuple[str, ...]
+    level: Isolation
+    spent: float | None
+    extras: bool
+
+
+def _answer_project(asked: AskedProject, check: bool, fix: bool, constraints: Path | None) -> int:
+    with _trial(asked) as (checkout, search, suite):
         answered = search.minimums()
     wrong = [minimum for minimum in answered.minimums if minimum.state == "false"]
     if answered.lock is not None and constraints is not None:
@@ -195,7 +202,7 @@ def _answer_project(
         if m.works is not None
     ]
     changed: dict[Path, tuple[str, str]] = {}
-    for path in project_files([Path(source)]) if fix and wrong else ():
+    for path in project_files([Path(asked.source)]) if fix and wrong else ():
         before = files.read(path).decode(errors="replace")
         after = pipeline.rewritten_by(str(path), before, moves, left)
         if after != before:
@@ -212,11 +219,7 @@ def _answer_project(
                 "checkout": checkout_row(checkout),
                 "python": on,
                 "tests": suite.because,
-                "passing": answered.passing,
-                "chosen": answered.chosen,
-                "failing": answered.failing,
-                "runs": answered.runs,
-                "stopped": answered.stopped,
+                **{name: getattr(answered, name) for name in _COUNTED},
                 "minimums": rows,
                 "proven": lock.versions if lock else {},
                 "changed": sorted(map(str, changed)),
@@ -237,28 +240,23 @@ def _answer_project(
 
 @contextmanager
 def _trial(
-    source: str,
-    python: str,
-    words: list[str],
-    level: Isolation,
-    spent: float | None,
-    extras: bool,
+    asked: AskedProject,
 ) -> Iterator[tuple[BuiltCheckout, floor.MinimumSearch, draft.SuiteDraft]]:
     """Build a project and yield the search for its minimums, whose tests have run with the newest
     versions on the oldest Python here that the project requires and that can say something.
     """
-    interruption = Interruption()
-    with scratch(sandbox_folder(level) / "checkouts") as own:
-        checkout, pythons = _built(source, python, own.folder, level)
+    interruption, spent = Interruption(), asked.spent
+    with scratch(sandbox_folder(asked.level) / "checkouts") as own:
+        checkout, pythons = _built(asked, own.folder)
         package, root = checkout.wheels[0].name, Path(checkout.folder)
         with zipfile.ZipFile(checkout.wheels[0].path) as archive:
             module = draft.module_of(package, archive.namelist())
         tests = own_tests(root)
         if not tests:
             raise CompatError.of(f"{package} has no tests that pytest collects", hint="")
-        suite = draft.own_suite(_project(checkout), module, tests, words, named=False)
+        suite = draft.own_suite(_project(checkout), module, tests, asked.words, named=False)
         whose = [e for e in draft.users_extras(_project(checkout)) if "test" not in e]
-        suite = draft.with_extras(suite, _project(checkout)) if extras else suite
+        suite = draft.with_extras(suite, _project(checkout)) if asked.extras else suite
         why = ""
 
         def seconds_left() -> float | None:
@@ -281,7 +279,7 @@ def _trial(
                 )
                 workspace = _workspace(root, package, [series], timed)
                 cells = CheckoutCells(workspace, checkout, now(), keep=False)
-                run, machine = _runner(cells, level, interruption)
+                run, machine = _runner(cells, asked.level, interruption)
 
                 def narrowed(
                     files: Iterable[str],
@@ -292,7 +290,7 @@ def _trial(
                     only = draft.only_in(suite, files, without)
                     place = _workspace(root, package, [series], only, beside="part")
                     part = CheckoutCells(place, checkout, now(), keep=False)
-                    return part, _runner(part, level, interruption)[0]
+                    return part, _runner(part, asked.level, interruption)[0]
 
                 search = floor.MinimumSearch(
                     cells,
@@ -301,7 +299,7 @@ def _trial(
                     is_stopped,
                     narrowed,
                     seconds_left,
-                    whose if extras else (),
+                    whose if asked.extras else (),
                 )
                 try:
                     trouble = search.baseline()
@@ -335,15 +333,14 @@ def _runner(
 
     def run(locks: Mapping[str, Lock]) -> BatchResult:
         with Progress(dict.fromkeys(locks), 1) as progress:
-            return cells.run_locks(locks, machine, options, interruption.cancel, progress)
+            return cells.run({}, machine, options, interruption.cancel, progress, locks)
 
     return run, machine
 
 
-def _built(
-    source: str, python: str, place: Path, level: Isolation
-) -> tuple[BuiltCheckout, list[Version]]:
+def _built(asked: AskedProject, place: Path) -> tuple[BuiltCheckout, list[Version]]:
     """Build the wheel of a project, and return it with the Pythons to try, oldest first."""
+    source, python = asked.source, asked.python
     required = project_in(Path(source)).requires_python if Path(source).is_dir() else None
     series = [s.version for s in PYTHONS if s.version >= draft.OLDEST_PYTHON]
     available = [version for version in series if interpreter(version) is not None]
@@ -367,7 +364,7 @@ def _built(
             pythons=(patch_of(series),),
             platform=provisional.matrix.platform,
         )
-        shop = partial(workshop_of, provisional, level=level)
+        shop = partial(workshop_of, provisional, level=asked.level)
         try:
             return built_checkout(order, place / f"build{number}", shop, environ())
         except BuildFailed as error:

@@ -65,7 +65,9 @@ def ask_plain(workspace: Workspace, resolver: Locker, jobs: int, most: int, as_j
     answers: list[PlainAnswer] = []
 
     def ask(cell: Cell) -> Asked:
-        return pipeline.asked_plain(workspace, cell, resolver, without_places)
+        return pipeline.asked_plain(
+            workspace, workspace.feasibility, cell, resolver, without_places
+        )
 
     def keep(_: Cell, asked: Asked) -> None:
         answer, lock = asked
@@ -118,7 +120,8 @@ def ask_platforms(
     def ask(install: Install) -> Asked:
         assert install.platform, "this one is of another platform"
         own = facts[install.platform]
-        return pipeline.asked_elsewhere(workspace, own, install, resolver, without_places)
+        cell = parse_cell(split_platform(install.cell)[0], own.matrix)
+        return pipeline.asked_plain(workspace, own, cell, resolver, without_places)
 
     def keep(install: Install, asked: Asked) -> None:
         assert install.platform

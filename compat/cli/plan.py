@@ -112,7 +112,7 @@ def plan_command(
             if shown != "table":
                 print('{"include":[]}' if shown == "github" else "", end="\n" * (shown == "github"))
             return
-        run_plan = pipeline.chosen_within(workspace, choices.budget_of(budget, shards), options)
+        run_plan = choices.run_plan(workspace, choices.budget_of(budget, shards), options)
         if write:
             _prepare(workspace, run_plan, proposed)
         if write and shown != "table":

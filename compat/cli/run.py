@@ -31,7 +31,7 @@ from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdic
 from compat.declare.suite_table import Suite, Tier
 from compat.errors import NothingToDo, UsageError
 from compat.fleet.batch import BatchResult, RunOptions
-from compat.fleet.choices import CellToRun, outside
+from compat.fleet.choices import CellToRun, choose, outside
 from compat.plan.cell import parse_cell
 from compat.results.durations import by_step
 from compat.results.record import StepSeconds
@@ -189,11 +189,11 @@ def run_command(
         for part, names in (("full", row.cells.split()), ("smoke", row.smoke.split())):
             if names:
                 of_tier = msgspec.structs.replace(options, tier=part)
-                chosen = pipeline.chosen(workspace, names, tier=of_tier.tier).cells
+                chosen = choose(workspace, names, False, of_tier.tier).cells
                 codes.append(_run(workspace, chosen, of_tier, machine, reports))
         raise Exit(max(codes))
     platform = workspace.matrix.platform
-    choices = pipeline.chosen(
+    choices = choose(
         workspace,
         words or (),
         quick,

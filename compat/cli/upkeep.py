@@ -2,9 +2,7 @@
 --open`.
 """
 
-import hashlib
 import re
-from collections.abc import Sequence
 
 import msgspec
 import requests
@@ -18,7 +16,6 @@ from compat.github import standing
 from compat.github.client import Again, GitHub, overdue
 from compat.github.measured import GitRepository, push_measured
 from compat.pipeline import ProposedMoves
-from compat.policy.proposal import Proposal
 from compat.site.paths import segment
 
 API = "https://api.github.com"
@@ -48,27 +45,20 @@ def sync(
     opened = [proposal for proposal in moves.proposals if proposal.is_open]
     others = [proposal for proposal in moves.proposals if not proposal.is_open]
 
-    def digest(proposals: Sequence[Proposal]) -> str:
-        return hashlib.sha256("".join(p.digest for p in proposals).encode()).hexdigest()
-
     def page_of(cell: str) -> str:
         return f"{site}cell/{segment(cell)}/"
 
     cell_url = page_of if site else None
     pull, issue = None, None
     if opened and changed:
-        text = standing.requested(opened, title, standing.diff_of(changed), cell_url)
-        pull = standing.Wanted(
-            title=text.title, body=text.body, digest=digest(opened), files=changed
-        )
+        pull = standing.requested(opened, title, standing.diff_of(changed), cell_url)
+        pull = msgspec.structs.replace(pull, files=changed)
     if others:
-        text = standing.waiting(others, title, cell_url)
-        issue = standing.Wanted(title=text.title, body=text.body, digest=digest(others))
+        issue = standing.waiting(others, title, cell_url)
     branches = standing.Branches(own=f"compat/{key}", base=base)
-    thread = standing.IssueKey(key=key, label=LABEL)
     return {
         "pull request": standing.sync_pull_request(github, branches, pull, dry_run=dry_run),
-        "issue": standing.sync_issue(github, thread, issue, dry_run=dry_run),
+        "issue": standing.sync_issue(github, key, LABEL, issue, dry_run=dry_run),
     }
 
 

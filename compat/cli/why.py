@@ -78,13 +78,10 @@ def why_command(
         return
     needs = kept_needs(workspace.folder)
     if write:
-        from compat.fleet.wheel_needs import WheelNeeds, keep_needs, reader_name, releases_to_read
+        from compat.fleet.wheel_needs import with_wheels
 
-        read = WheelNeeds(workspace).read(releases_to_read(workspace, needs, release), note)
-        if read:
-            needs = kept_needs(workspace.folder).with_releases(read, reader_name())
-            keep_needs(workspace, needs)
-        note(f"{count(len(read), 'release')} read and stored")
+        needs, number = with_wheels(workspace, needs, release, note)
+        note(f"{count(number, 'release')} read and stored")
     floors = [why.python_floor(known, needs, version) for version in coordinates]
     if given.as_json:
         from compat.site.api.documents import python_document

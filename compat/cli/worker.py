@@ -31,7 +31,7 @@ from compat.run.job import Bench, Job
 from compat.workspace import Workspace
 
 if TYPE_CHECKING:
-    from compat.fleet.cluster import ClusterAddress, Remote, WorkerMachine
+    from compat.fleet.cluster import CellHost, ClusterAddress, Remote
 
 
 def address_of(text: str, tls: Path | None, serves: bool = False) -> ClusterAddress:
@@ -148,7 +148,7 @@ def worker_command(
         raise Exit(max(3 if code < 0 else code for code in codes))
     index = index_settings()
     level, resources = machine.level_of(isolation), offered(share)
-    from compat.fleet.cluster import WorkerMachine
+    from compat.fleet.cluster import CellHost
 
     with machine.scratch(machine.sandbox_folder(level) / "cells") as own:
 
@@ -157,8 +157,8 @@ def worker_command(
             return machine.bench_of(job, f"{own.folder.name}/0", merging, level, False)
 
         suites = machine.level_folder(level) / "suites"
-        hosted = WorkerMachine(machine.machine_places(), own.folder, suites, bench, machine.now)
-        raise Exit(_served(where, hosted, resources))
+        host = CellHost(machine.machine_places(), own.folder, suites, bench, machine.now)
+        raise Exit(_served(where, host, own.folder / "dask", resources))
 
 
 def cluster_command(
@@ -232,10 +232,11 @@ def start_workers(
     ]
 
 
-def _served(where: ClusterAddress, hosted: WorkerMachine, resources: dict[str, float]) -> int:
-    from compat.fleet.cluster import CellHost, serve_cells
+def _served(
+    where: ClusterAddress, host: CellHost, folder: Path, resources: dict[str, float]
+) -> int:
+    from compat.fleet.cluster import serve_cells
 
-    host, folder = CellHost(hosted), hosted.scratch / "dask"
     interrupted: list[int] = []
 
     def stop(number: int) -> None:

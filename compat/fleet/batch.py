@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NoReturn, Protocol
 
+from msgspec.structs import replace
 from packaging.version import Version
 
 from compat.declare.suite_table import Tier
@@ -19,7 +20,7 @@ from compat.plan.cell import parse_cell
 from compat.plan.plan import Infeasible, facts_for, fate_of
 from compat.plan.platform import python_name, python_remedy
 from compat.results.judge import asked_about
-from compat.results.judged import JudgedRun
+from compat.results.judged import JudgedRun, record_of, record_of_refusal
 from compat.results.record import Record, blocked_import
 from compat.run.canary import canary
 from compat.run.evidence import Isolation
@@ -102,16 +103,15 @@ def never(*_: object) -> NoReturn:
 
 
 class BatchSteps(Value, frozen=True, kw_only=True):
-    """What a batch does with each cell.
+    """What a batch does with each cell: stores its record with its attempts, none of a refusal.
 
     `locking` queries the index, so it is called only when needed; a batch of locks needs only
-    `record`.
+    `add`.
     """
 
-    record: Callable[[Job, Sequence[JudgedRun]], Record]
+    add: Callable[[Record, Sequence[JudgedRun]], object]
     locking: Callable[[], Callable[[str], LockResult]] = never
     keep_lock: Callable[[str, Lock], None] = never
-    record_refusal: Callable[[str, Refusal], Record] = never
 
 
 class BatchResult(Value, frozen=True, kw_only=True):
@@ -292,7 +292,13 @@ class Batch:
                 )
                 self._reporter.counted(cell, f"{refusal}: {refusal.because}")
             case Refusal() as refusal:
-                record = self._steps.record_refusal(cell, refusal)
+                machine, workspace = self._machine, self._workspace
+                redacted = replace(refusal, because=machine.redacted(refusal.because))
+                record = record_of_refusal(
+                    cell, workspace.name, redacted, machine.clock(), workspace.context,
+                    machine.host, machine.run_url,
+                )  # fmt: skip
+                self._steps.add(record, ())
                 self._outcomes[cell] = str(record.outcome)
                 self._reporter.counted(cell, f"{record.outcome}: {refusal.because}")
         return None
@@ -320,7 +326,9 @@ class Batch:
         if self._options.is_search and isinstance(last, Failed) and last.cause == "cancelled":
             self._unanswered.append(job.cell)
             return
-        record = self._steps.record(job, attempts)
+        url, redacted = self._machine.run_url, self._machine.redacted
+        record = record_of(attempts, tool=job.lock.tool, run_url=url, redacted=redacted)
+        self._steps.add(record, attempts)
         self._records.append(record)
         if is_spurious(record.outcome):
             self._unanswered.append(job.cell)

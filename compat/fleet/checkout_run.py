@@ -9,7 +9,7 @@ import contextlib
 import datetime
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
 
@@ -26,12 +26,11 @@ from compat.fleet.batch import (
     LockResult,
     Machine,
     RunOptions,
-    never,
 )
-from compat.fleet.choices import MOST_UNASKED, outside
+from compat.fleet.choices import MOST_UNASKED, outside, sifted
 from compat.index.release import Artifact, Release
 from compat.lock.lock_text import encode_lock
-from compat.lock.lockfile import Lock, Pin, Refusal
+from compat.lock.lockfile import Lock, Pin
 from compat.lock.mixed import (
     CheckoutLocker,
     exchanged_subject,
@@ -41,7 +40,7 @@ from compat.lock.mixed import (
 from compat.lock.recipe import locked_cell
 from compat.lock.sources import SourceRelease
 from compat.plan.cell import Cell, Recipe, axis_coordinates, parse_cell
-from compat.plan.feasible import Feasibility, Obstacle
+from compat.plan.feasible import Feasibility
 from compat.plan.plan import (
     Infeasible,
     checkout_cells,
@@ -56,11 +55,11 @@ from compat.plan.platform import accepted_tags
 from compat.results.answer import Answer
 from compat.results.compare import CellDifference, cell_difference
 from compat.results.judge import judge
-from compat.results.judged import JudgedRun, record_of, record_of_refusal
+from compat.results.judged import JudgedRun
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
+from compat.results.runs import Ran
 from compat.run.checkout import BuiltCheckout, CheckoutWheel
-from compat.run.job import Job
 from compat.value import Value
 from compat.workspace import Workspace
 
@@ -139,10 +138,7 @@ class CheckoutCells:
             form = next(iter(every), "")
             hint = f"ids have the form {form}" if form else ""
             raise UsageError.of(f"no cell of the checkout is {words[0]!r}", hint=hint)
-        fates = [fate_of(facts_for(self.facts, cell), cell) for cell in meant]
-        infeasible = tuple(fate for fate in fates if isinstance(fate, Infeasible))
-        ruled_out = {fate.cell.id for fate in infeasible}
-        cells = tuple(cell for cell in meant if cell.id not in ruled_out)
+        cells, infeasible = sifted(self.facts, meant)
         most = len(cells) if words or quick else MOST_UNASKED
         beyond = max(len(cells) - most, 0)
         return CheckoutChoice(cells=cells[:most], infeasible=infeasible, beyond=beyond)
@@ -205,79 +201,47 @@ class CheckoutCells:
         options: RunOptions,
         cancel: threading.Event,
         reporter: BatchReporter,
+        locks: Mapping[str, Lock] | None = None,
     ) -> BatchResult:
         """Each uses the lock of the release's cell with which it is compared, where that fits. An
-        empty id means no such cell.
+        empty id means no such cell. `locks` run under names that are no cells.
         """
-        known = {cell: self.locks[cell] for cell in pairs if cell in self.locks}
-        locking = partial(self._locking, pairs, machine)
-        return self._batch(locking, machine, options, cancel, reporter).run(list(pairs), known)
-
-    def run_locks(
-        self,
-        locks: Mapping[str, Lock],
-        machine: Machine,
-        options: RunOptions,
-        cancel: threading.Event,
-        reporter: BatchReporter,
-    ) -> BatchResult:
-        """Run locks of the checkout under names that are no cells."""
-
-        batch = self._batch(never, machine, options, cancel, reporter)
-        return batch.run(list(locks), locks)
-
-    def _batch(
-        self,
-        locking: Callable[[], Callable[[str], LockResult]],
-        machine: Machine,
-        options: RunOptions,
-        cancel: threading.Event,
-        reporter: BatchReporter,
-    ) -> Batch:
-        wheels = tuple((wheel.sha256, wheel.path) for wheel in self.checkout.wheels)
-        url, redacted = machine.run_url, machine.redacted
+        known = {cell: self.locks[cell] for cell in pairs if cell in self.locks} | dict(locks or {})
 
         def keep_lock(cell: str, lock: Lock) -> None:
             self.locks[cell] = lock
             if self._keep:
                 write(self._folder / "locks" / f"{cell}.txt", encode_lock(lock))
 
-        def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
-            tool = job.lock.tool
-            taken = self.seconds[job.cell] = dict[str, float]()
-            for trial in attempts[-1].evidence.tests:
+        def add(record: Record, attempts: Sequence[JudgedRun]) -> None:
+            taken = self.seconds[record.cell] = dict[str, float]()
+            for trial in attempts[-1].evidence.tests if attempts else ():
                 taken[trial.function] = taken.get(trial.function, 0) + trial.seconds
-            return self._added(record_of(attempts, tool=tool, run_url=url, redacted=redacted))
+            self.records.setdefault(record.cell, []).append(record)
+            if self._keep:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._store.add(record)
 
-        def refused(cell: str, refusal: Refusal) -> Record:
-            refusal = msgspec.structs.replace(refusal, because=redacted(refusal.because))
-            name, present, moment = self.workspace.name, self.workspace.context, machine.clock()
-            return self._added(
-                record_of_refusal(cell, name, refusal, moment, present, machine.host, url)
-            )
-
-        steps = BatchSteps(
-            locking=locking, keep_lock=keep_lock, record=record, record_refusal=refused
-        )
+        locking = partial(self._locking, pairs, machine)
+        steps = BatchSteps(locking=locking, keep_lock=keep_lock, add=add)
+        wheels = tuple((wheel.sha256, wheel.path) for wheel in self.checkout.wheels)
         options = msgspec.structs.replace(options, wheels=wheels)
-        return Batch(self.workspace, machine, steps, options, cancel, reporter)
+        batch = Batch(self.workspace, machine, steps, options, cancel, reporter)
+        return batch.run([*pairs, *(locks or ())], known)
 
     def verdict(self, cell: Cell) -> Answer:
         lock, runs = self.locks.get(cell.id), self.records.get(cell.id, ())
-        digest, obstacle = None if lock is None else lock.digest, self._obstacle(self.facts, cell)
-        context = self.workspace.context
-        return judge(cell, runs, context, lock_digest=digest, obstacle=obstacle)
+        return self._judged(self.facts, cell, runs, None if lock is None else lock.digest)
 
     def released_verdict(self, cell: Cell) -> Answer:
-        known, obstacle = self.workspace, self._obstacle(self.released, cell)
-        runs, digest = known.runs.get(cell.id, ()), known.lock_digests.get(cell.id)
-        return judge(cell, runs, known.context, lock_digest=digest, obstacle=obstacle)
+        runs, locks = self.workspace.runs, self.workspace.lock_digests
+        return self._judged(self.released, cell, runs.get(cell.id, ()), locks.get(cell.id))
 
-    def cannot_be_released(self, cell: Cell) -> bool:
-        return self._obstacle(self.released, cell) is not None
-
-    def _obstacle(self, facts: Feasibility, cell: Cell) -> Obstacle | None:
-        return facts_for(facts, cell).obstacle(cell)
+    def _judged(
+        self, facts: Feasibility, cell: Cell, runs: Iterable[Ran], digest: str | None
+    ) -> Answer:
+        obstacle, context = facts_for(facts, cell).obstacle(cell), self.workspace.context
+        return judge(cell, runs, context, lock_digest=digest, obstacle=obstacle)
 
     def is_due(self, cell: Cell) -> bool:
         """Return whether a release's cell has no current result of the whole suite."""
@@ -288,9 +252,9 @@ class CheckoutCells:
         own, released = self.locks.get(cell.id), self.workspace.lock(beside.id)
         subject = self.workspace.matrix.subject_axis.normalised_name
         moved = () if own is None or released is None else moved_besides(released, own, subject)
-        obstacle = self._obstacle(self.facts, cell)
-        because = "" if obstacle is None else obstacle.because
-        return cell_difference(self.released_verdict(beside), self.verdict(cell), moved, because)
+        verdict = self.verdict(cell)
+        because = "" if verdict.obstacle is None else verdict.obstacle.because
+        return cell_difference(self.released_verdict(beside), verdict, moved, because)
 
     def _locking(self, pairs: Mapping[str, str], machine: Machine) -> Callable[[str], LockResult]:
         locker, source = machine.locker(), self.workspace.source
@@ -318,13 +282,6 @@ class CheckoutCells:
     def _pin(self, wheel: CheckoutWheel) -> Pin:
         name = self.workspace.matrix.subject_axis.normalised_name
         return Pin(name=name, version=wheel.version, hashes=(wheel.sha256,))
-
-    def _added(self, record: Record) -> Record:
-        self.records.setdefault(record.cell, []).append(record)
-        if self._keep:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._store.add(record)
-        return record
 
 
 def refuse_no_cells(choice: CheckoutChoice) -> None:
@@ -387,7 +344,7 @@ def compared(
     places = [(cell, cells.counterpart(cell, release)) for cell in choice.cells]
     for fate in choice.infeasible:
         beside = cells.counterpart(fate.cell, release)
-        if not cells.cannot_be_released(beside):
+        if cells.released_verdict(beside).obstacle is None:
             places.append((fate.cell, beside))
     due = [beside.id for _, beside in places if cells.is_due(beside)]
     batches = [run_released(due)] if due else []

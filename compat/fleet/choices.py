@@ -110,7 +110,7 @@ def _quick(workspace: Workspace) -> CellsToRun:
 def _named(workspace: Workspace, words: Sequence[str]) -> CellsToRun:
     """A named cell always runs; of the cells that a glob matches, only feasible ones run."""
     facts, cells = _cells(workspace, words)
-    wanted, infeasible = _sifted(facts, cells, {*workspace.lock_digests, *words})
+    wanted, infeasible = sifted(facts, cells, {*workspace.lock_digests, *words})
     if not wanted:
         hint = f"compat plan {workspace.name} --explain CELL shows the arithmetic of one"
         raise NothingToDo.of(f"no cell to run is left; {outside(infeasible)}", hint=hint)
@@ -164,7 +164,7 @@ def _newer_than_kept(
     facts = workspace.feasibility
     by_id = {cell.id: cell for cell in lockable_cells(facts)}
     planned = [by_id[entry.cell] for entry in unplanned if entry.cell in by_id]
-    wanted, infeasible = _sifted(facts, planned, workspace.lock_digests.keys())
+    wanted, infeasible = sifted(facts, planned, workspace.lock_digests.keys())
     ids = {cell.id for cell in wanted}
     late = [entry for entry in unplanned if entry.cell in ids]
     return late, list(infeasible), [e.cell for e in unplanned if e.cell not in by_id]
@@ -175,7 +175,7 @@ def _first(workspace: Workspace, has_python: Callable[[Version], bool]) -> Cells
     name, matrix = workspace.name, workspace.matrix
     facts = workspace.facts_of(workspace.kept_or_asked)
     fresh = tuple(cell for cell in cells_of(facts) if cell.recipe == "fresh")
-    feasible, infeasible = _sifted(facts, fresh, ())
+    feasible, infeasible = sifted(facts, fresh)
     if not feasible:
         obstacle = f"{infeasible[0].cell.id}: {infeasible[0].obstacle.because}"
         message = f"none of {count(len(fresh), 'cell')} is feasible as published; {obstacle}"
@@ -248,8 +248,8 @@ def _cells(workspace: Workspace, patterns: Sequence[str]) -> tuple[Feasibility, 
     return workspace.feasibility, named_cells(workspace.feasibility, patterns, beyond_axes=True)
 
 
-def _sifted(
-    facts: Feasibility, cells: Iterable[Cell], always: Collection[str]
+def sifted(
+    facts: Feasibility, cells: Iterable[Cell], always: Collection[str] = ()
 ) -> tuple[tuple[Cell, ...], tuple[Infeasible, ...]]:
     wanted: list[Cell] = []
     infeasible: list[Infeasible] = []

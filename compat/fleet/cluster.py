@@ -653,28 +653,24 @@ async def serve_scheduler(address: ClusterAddress, ready: Callable[[int], None])
         await stop.wait()
 
 
-@dataclass(frozen=True)
-class WorkerMachine:
-    """What a worker needs of its machine.
-
-    `places` identify it, and `scratch` is the folder of this process; `bench`, called with True,
-    ranks all indexes equally.
-    """
-
-    places: tuple[str, ...]
-    scratch: Path
-    suites: Path
-    bench: Callable[[Job, bool], Bench]
-    clock: Callable[[], datetime.datetime]
-
-
 class CellHost(WorkerPlugin):
     """Runs orders on this machine, one at a time, whatever connection they arrived over."""
 
     name = HOST
 
-    def __init__(self, machine: WorkerMachine) -> None:
-        self._machine = machine
+    def __init__(
+        self,
+        places: tuple[str, ...],
+        scratch: Path,
+        suites: Path,
+        bench: Callable[[Job, bool], Bench],
+        clock: Callable[[], datetime.datetime],
+    ) -> None:
+        """`places` identify the machine, and `scratch` is the folder of this process; `bench`,
+        called with True, ranks all indexes equally.
+        """
+        self._places, self._scratch, self._suites = places, scratch, suites
+        self._bench, self._clock = bench, clock
         self._busy = threading.Lock()
         self._cancels: dict[str, threading.Event] = {}
         self._topic = ""
@@ -736,21 +732,21 @@ class CellHost(WorkerPlugin):
             send(kind="faulted", why=str(attempts))
         else:
             evidence = tuple(attempt.evidence for attempt in attempts)
-            send(kind="ended", attempts=evidence, places=self._machine.places)
+            send(kind="ended", attempts=evidence, places=self._places)
         return self._breaker.why
 
     def _station_for(self, order: CellOrder) -> Station:
         if self._station is None or order.topic != self._topic:
-            folder = self._machine.scratch / "canary"
+            folder = self._scratch / "canary"
             self._topic, self._breaker = order.topic, Breaker()
             self._station = Station(
-                lambda job: self._machine.bench(job, order.merged),
+                lambda job: self._bench(job, order.merged),
                 # Workers of a machine start at the same moment and leave evidence under this name.
                 lambda job: msgspec.structs.replace(
                     canary(folder, job.lock.inputs.python, job.lock.inputs.platform),
                     cell=f"canary-{folder.parent.name}",
                 ),
-                self._machine.clock,
+                self._clock,
                 attempts=order.attempts,
             )
         return self._station
@@ -759,9 +755,9 @@ class CellHost(WorkerPlugin):
         if order.suite is None:
             return order.job
         digest = hashlib.sha256(msgspec.msgpack.encode(sorted(order.suite.items()))).hexdigest()
-        folder = self._machine.suites / digest
+        folder = self._suites / digest
         if not folder.is_dir():
-            draft = self._machine.scratch / "suite"
+            draft = self._scratch / "suite"
             remove_tree(draft)
             draft.mkdir(parents=True)
             for path, content in order.suite.items():

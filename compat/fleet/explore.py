@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError
@@ -43,18 +43,20 @@ class LockAnswer(Value, frozen=True):
     is_lesson: bool = False
 
 
-class ExploreSteps(Value, frozen=True, kw_only=True):
-    """The callbacks of exploring.
+class ExploreSteps(Protocol):
+    """What exploring does with cells."""
 
-    `inferred` returns what follows from all answers so far, `run` a verdict, or None without a
-    result.
-    """
+    def ask(self, cell: Cell) -> LockAnswer: ...
 
-    ask: Callable[[Cell], LockAnswer]
-    inferred: Callable[[Cell], LockAnswer | None]
-    run: Callable[[Cell, Tier], Answer | None]
-    can_run: Callable[[Cell], bool]
-    audit: Callable[[Answer], AuditedCell]
+    def inferred(self, cell: Cell) -> LockAnswer | None:
+        """Return what follows from all answers so far."""
+
+    def run(self, cell: Cell, tier: Tier) -> Answer | None:
+        """Return a verdict, or None without a result."""
+
+    def can_run(self, cell: Cell) -> bool: ...
+
+    def audit(self, entry: Answer) -> AuditedCell: ...
 
 
 class ExploreLimits(Value, frozen=True, kw_only=True):

@@ -25,10 +25,8 @@ from compat.lock.lockfile import Inputs, Lock, Locker, Pin
 from compat.lock.mixed import Asks, published_asks, tree_of, usable_wheel
 from compat.lock.uv import index_arguments, run_tool
 from compat.plan.platform import without_build
-from compat.results.judged import JudgedRun, record_of
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
-from compat.run.job import Job
 from compat.run.outcome import is_spurious
 from compat.search.api_change import ApiChange, api_change
 from compat.search.blame import BlamedPackage, SearchStopped
@@ -83,7 +81,6 @@ class LabSteps(NamedTuple):
     run_cell: Callable[[str], BatchResult]
     run_batch: Callable[[BatchSteps, Mapping[str, Lock]], BatchResult]
     locker: Callable[[], Locker]
-    redacted: Callable[[str], str]
     clock: Callable[[], float]
     is_stopped: Callable[[], bool]
     tell: Callable[[str], None]
@@ -175,13 +172,9 @@ class LockLaboratory:
         ]
 
     def run(self, lock: Lock, what: str) -> Record:
-        def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
-            probe = record_of(attempts, tool=lock.tool, redacted=self._steps.redacted)
-            self._store.add(probe)
-            return probe
-
         before = len(self.results(lock))
-        cell, steps = self._cells.get(_key(lock)), BatchSteps(record=record)
+        cell = self._cells.get(_key(lock))
+        steps = BatchSteps(add=lambda record, _: self._store.add(record))
         for _ in range(1 + RETRIES):
             self._steps.tell(f"run {self.runs + 1}: {what}")
             if cell is None:

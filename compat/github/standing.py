@@ -21,7 +21,7 @@ from compat.github.markdown import block, code, inline, link, plain
 from compat.policy.proposal import CellEvidence, Proposal
 from compat.policy.propose import affected_words
 from compat.rewrite.ranges import RepositoryFile
-from compat.value import StrictValue, Value
+from compat.value import Value
 
 MOST_ROWS = 40
 VERBS: dict[str, str] = {
@@ -32,11 +32,25 @@ VERBS: dict[str, str] = {
 _EFFECTS = {"lower": "Users gain:", "extend": "The matrix then asks about:"}
 
 
-class Text(StrictValue, frozen=True, kw_only=True):
-    """A title and a Markdown body without unintended mentions or links."""
+class Wanted(Value, frozen=True, kw_only=True):
+    """The intended text, without unintended mentions or links; an equal digest has no news."""
 
     title: str
     body: str
+    digest: str
+    files: tuple[RepositoryFile, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9_.:-]{1,100}", self.digest) or "--" in self.digest:
+            raise ValueError(f"no digest: {self.digest!r}")
+        if not self.title or len(self.title) > 250 or len(self.body) > 60_000:
+            raise ValueError("a title has 1 to 250 characters, a body at most 60,000")
+        if alive := (*markdown.title_faults(self.title), *markdown.faults(self.body)):
+            raise ValueError(f"the text holds {alive[0]}")
+
+    @property
+    def diff(self) -> str:
+        return diff_of(self.files)
 
 
 def requested(
@@ -44,7 +58,7 @@ def requested(
     title: str,
     diff: str = "",
     cell_url: Callable[[str], str] | None = None,
-) -> Text:
+) -> Wanted:
     """Return the text of the pull request of these moves; without `cell_url` no cell is linked."""
     sections = [section(proposal, cell_url) for proposal in proposals]
     if diff:
@@ -59,12 +73,12 @@ def requested(
     )
     added = ", ".join(f"{p.package} {p.proposed}" for p in proposals if p.kind == "extend")
     parts = (moves and f"minimum {moves}", added and f"extend to {added}")
-    return Text(title=plain(f"{title}: {'; '.join(filter(None, parts))}"), body="\n".join(sections))
+    return _wanted(proposals, f"{title}: {'; '.join(filter(None, parts))}", sections)
 
 
 def waiting(
     proposals: Sequence[Proposal], title: str, cell_url: Callable[[str], str] | None = None
-) -> Text:
+) -> Wanted:
     added = sum(proposal.kind == "extend" for proposal in proposals)
     counts = [
         f"{number} {singular if number == 1 else plural}"
@@ -79,7 +93,12 @@ def waiting(
     opening = f"These {what} are not open; each lists its blockers.\n"
     last = {proposal.axis: proposal for proposal in proposals}
     sections = [section(p, cell_url, p is last[p.axis]) for p in proposals]
-    return Text(title=plain(f"{title}: {count}"), body="\n".join([opening, *sections]))
+    return _wanted(proposals, f"{title}: {count}", [opening, *sections])
+
+
+def _wanted(proposals: Sequence[Proposal], title: str, parts: Sequence[str]) -> Wanted:
+    digest = hashlib.sha256("".join(p.digest for p in proposals).encode()).hexdigest()
+    return Wanted(title=plain(title), body="\n".join(parts), digest=digest)
 
 
 def section(
@@ -169,40 +188,6 @@ class Branches(Value, frozen=True, kw_only=True):
             raise ValueError(f"the standing branch is its base: {self.own!r}")
 
 
-class IssueKey(Value, frozen=True, kw_only=True):
-    """The mark's key and the label of a standing issue; one without the label is a person's."""
-
-    key: str
-    label: str
-
-    def __post_init__(self) -> None:
-        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", self.key) or not re.fullmatch(
-            r"[^\s,][^,\n]{0,49}", self.label
-        ):
-            raise ValueError(f"no key and label of a thread: {self.key!r}, {self.label!r}")
-
-
-class Wanted(Value, frozen=True, kw_only=True):
-    """The intended state; an equal digest has no news."""
-
-    title: str
-    body: str
-    digest: str
-    files: tuple[RepositoryFile, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not re.fullmatch(r"[A-Za-z0-9_.:-]{1,100}", self.digest) or "--" in self.digest:
-            raise ValueError(f"no digest: {self.digest!r}")
-        if not self.title or len(self.title) > 250 or len(self.body) > 60_000:
-            raise ValueError("a title has 1 to 250 characters, a body at most 60,000")
-        if alive := (*markdown.title_faults(self.title), *markdown.faults(self.body)):
-            raise ValueError(f"the text holds {alive[0]}")
-
-    @property
-    def diff(self) -> str:
-        return diff_of(self.files)
-
-
 class Outcome(Value, frozen=True, kw_only=True):
     """What was done or would be done; title, body and diff are those of a dry run."""
 
@@ -267,12 +252,14 @@ def sync_pull_request(
 
 
 def sync_issue(
-    github: GitHub, thread: IssueKey, wanted: Wanted | None, *, dry_run: bool = False
+    github: GitHub, key: str, label: str, wanted: Wanted | None, *, dry_run: bool = False
 ) -> Outcome:
-    def look() -> _Step:
-        return _issue_step(github.issues(thread.label), thread, wanted)
+    """`key` is that of the mark; an issue without the label is a person's."""
 
-    return _settled(github, "issues", wanted, dry_run, look, {"labels": [thread.label]})
+    def look() -> _Step:
+        return _issue_step(github.issues(label), key, wanted)
+
+    return _settled(github, "issues", wanted, dry_run, look, {"labels": [label]})
 
 
 def _settled(
@@ -402,29 +389,29 @@ def _pull_step(github: GitHub, branches: Branches, wanted: Wanted | None) -> _St
     return _Step(does="nothing", says="it is up to date", thread=pull)
 
 
-def _issue_step(labelled: Sequence[Thread], thread: IssueKey, wanted: Wanted | None) -> _Step:
+def _issue_step(labelled: Sequence[Thread], key: str, wanted: Wanted | None) -> _Step:
     """The oldest open issue of the thread remains; younger open ones are closed first."""
     ours = sorted(
-        (issue for issue in labelled if marked(issue.text, thread.key)),
+        (issue for issue in labelled if marked(issue.text, key)),
         key=lambda issue: issue.number,
     )
     standing = [issue for issue in ours if issue.is_open]
     if len(standing) > 1:
         comment = f"#{standing[0].number} says the same; compat keeps the older one."
-        return _closed(standing[-1], thread.key, comment, "closed")
+        return _closed(standing[-1], key, comment, "closed")
     if wanted is None:
         comment = "Nothing is left to report here."
-        return _over(standing[0] if standing else None, thread.key, "issue", comment, "closed")
+        return _over(standing[0] if standing else None, key, "issue", comment, "closed")
     for issue in () if standing else ours:
-        old = marked(issue.text, thread.key)
+        old = marked(issue.text, key)
         if old is not None and old.says(wanted):
             says = "a person closed it; compat asks again when the evidence is another"
             return _Step(does="leave", says=says, thread=issue)
     if not ours:
-        body = _remarked(wanted, _Marked()).written(thread.key)
+        body = _remarked(wanted, _Marked()).written(key)
         return _Step(does="open", says="opened", title=wanted.title, body=body)
     issue = (standing or ours)[0]
-    title, new = _new_words(wanted, issue, thread.key)
+    title, new = _new_words(wanted, issue, key)
     if issue.is_open and title is None and new is None:
         return _Step(does="nothing", says="it is up to date", thread=issue)
     says = "updated" if issue.is_open else "opened again"

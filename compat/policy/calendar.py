@@ -102,26 +102,26 @@ def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule
     the best that runs support. Packages count when released, Pythons also when planned.
     """
     until = months_later(day, 12 * years)
-    evaluation = evaluation_on(snapshot, day)
+    as_of = evaluation_on(snapshot, day)
     coming: list[ScheduledMove] = []
     bars: list[Bar] = []
     minimums: tuple[MinimumVersions, ...] = ()
-    if evaluation is not None:
-        axes = [axis for axis in evaluation.as_of.others if axis.name in evaluation.as_of.floors]
+    if as_of is not None:
+        axes = [axis for axis in as_of.others if axis.name in as_of.floors]
         for axis in axes:
-            before = evaluation.as_of.floors[axis.name]
-            for step in steps_of(evaluation, axis).every:
-                move = _move(evaluation, axis, step, before)
+            before = as_of.floors[axis.name]
+            for step in steps_of(as_of, axis).every:
+                move = _move(as_of, axis, step, before)
                 before = step.version
                 coming += [move] if move.on <= until else []
-            bars += _bars(evaluation.as_of, axis)
+            bars += _bars(as_of, axis)
         coming.sort(key=lambda move: (move.on, move.axis))
 
         def at(on: datetime.date, proven: bool) -> tuple[tuple[str, Version], ...]:
             reached = [move for move in coming if move.on <= on and (move.proven or not proven)]
             return tuple(
                 (name, max([floor, *(m.to for m in reached if m.axis == name)]))
-                for name, floor in evaluation.as_of.floors.items()
+                for name, floor in as_of.floors.items()
             )
 
         days = sorted({day, *(move.on for move in coming if move.on > day)})
@@ -140,13 +140,12 @@ def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule
     )
 
 
-def _move(evaluation: Evaluation, axis: Axis, step: FloorStep, before: Version) -> ScheduledMove:
-    as_of = evaluation.as_of
+def _move(as_of: Evaluation, axis: Axis, step: FloorStep, before: Version) -> ScheduledMove:
     policy, version, slot, on = as_of.policy, step.version, step.slot, step.on
     assert slot.allowed is not None
     floor = as_of.floors[axis.name]
     announced = on - datetime.timedelta(days=policy.notice_days)
-    proof = evaluation.raised(axis.name, version)
+    proof = as_of.raised(axis.name, version)
     return ScheduledMove(
         axis=axis.name,
         package=package_words(axis),
@@ -164,9 +163,9 @@ def _move(evaluation: Evaluation, axis: Axis, step: FloorStep, before: Version) 
         proof="supported by every cell that it needs"
         if not proof.objections
         else proof.objections[0].because,
-        obstacle=_obstacle(evaluation, axis, step) if proof.objections else "",
+        obstacle=_obstacle(as_of, axis, step) if proof.objections else "",
         before=before,
-        lost=lost(evaluation, axis, before, version),
+        lost=lost(as_of, axis, before, version),
     )
 
 
@@ -222,22 +221,21 @@ _Prospect = tuple[FloorStep, datetime.date, int, bool]
 
 
 def outlooks(snapshot: Snapshot, day: datetime.date) -> tuple[Outlook, ...]:
-    evaluation = evaluation_on(snapshot, day)
-    if evaluation is None:
+    as_of = evaluation_on(snapshot, day)
+    if as_of is None:
         return ()
-    as_of = evaluation.as_of
-    return tuple(_outlook(evaluation, axis) for axis in as_of.others if axis.name in as_of.floors)
+    return tuple(_outlook(as_of, axis) for axis in as_of.others if axis.name in as_of.floors)
 
 
 def missing_command(matrix: str, needs: tuple[str, ...]) -> str:
     return f"compat run {matrix} {' '.join(needs)}"
 
 
-def _outlook(evaluation: Evaluation, axis: Axis) -> Outlook:
-    as_of, package = evaluation.as_of, package_words(axis)
+def _outlook(as_of: Evaluation, axis: Axis) -> Outlook:
+    package = package_words(axis)
     floor = as_of.floors[axis.name]
     day, what = as_of.day, f"{package} {floor}"
-    prospects = [_prospect(evaluation, axis, step) for step in steps_of(evaluation, axis).every]
+    prospects = [_prospect(as_of, axis, step) for step in steps_of(as_of, axis).every]
     possible = [prospect for prospect in prospects if prospect[3]]
     if not prospects:
         return Outlook(
@@ -252,7 +250,7 @@ def _outlook(evaluation: Evaluation, axis: Axis) -> Outlook:
     else:
         nearest = min(prospects, key=lambda prospect: (prospect[1], prospect[0].version))
         step, on, runs, is_possible = nearest
-    to, because = step.version, "" if is_possible else _obstacle(evaluation, axis, step)
+    to, because = step.version, "" if is_possible else _obstacle(as_of, axis, step)
     prospect: Prospect = "open" if on <= day else "dated"
     when = "with the next release" if on <= day else f"on {on}"
     sentence = f"{what} can move to {to} {when}"
@@ -274,15 +272,15 @@ def _outlook(evaluation: Evaluation, axis: Axis) -> Outlook:
         to=to,
         on=on,
         runs=runs,
-        needs=evaluation.raised(axis.name, to).needs if runs else (),
+        needs=as_of.raised(axis.name, to).needs if runs else (),
         because=because,
         sentence=sentence,
-        lost=lost(evaluation, axis, floor, to),
+        lost=lost(as_of, axis, floor, to),
     )
 
 
-def _prospect(evaluation: Evaluation, axis: Axis, step: FloorStep) -> _Prospect:
-    proof, as_of = evaluation.raised(axis.name, step.version), evaluation.as_of
+def _prospect(as_of: Evaluation, axis: Axis, step: FloorStep) -> _Prospect:
+    proof = as_of.raised(axis.name, step.version)
     kinds = {objection.against for objection in proof.objections}
     by_cell = {evidence.cell: evidence for evidence in proof.evidence}
     runs, days = 0, [step.on]
@@ -296,10 +294,10 @@ def _prospect(evaluation: Evaluation, axis: Axis, step: FloorStep) -> _Prospect:
     return step, max(days) if runs else step.on, runs, is_possible
 
 
-def _obstacle(evaluation: Evaluation, axis: Axis, step: FloorStep) -> str:
-    proof = evaluation.raised(axis.name, step.version)
+def _obstacle(as_of: Evaluation, axis: Axis, step: FloorStep) -> str:
+    proof = as_of.raised(axis.name, step.version)
     lasting = (each for each in proof.objections if each.against not in _MENDED_BY_RUNS)
     against = next(lasting, proof.objections[0])
-    if proof.evidence or step.version not in evaluation.as_of.existing[axis.name]:
+    if proof.evidence or step.version not in as_of.existing[axis.name]:
         return against.because
-    return evaluation.places.obstacle(axis.name, step.version) or against.because
+    return as_of.obstacle(axis.name, step.version) or against.because

@@ -18,7 +18,7 @@ import calendar
 import datetime
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import msgspec
@@ -31,7 +31,7 @@ from compat.index.release import Catalogue, Release
 from compat.plan.cell import RECIPES, Recipe, axis_coordinates
 from compat.plan.platform import admits, marker_values
 from compat.plan.requirements import active, named
-from compat.policy.proposal import Against, CellEvidence, Objection
+from compat.policy.proposal import CellEvidence, Objection
 from compat.results.answer import Answer, EvidenceKind, representative
 from compat.results.judge import judge
 from compat.results.record import Status
@@ -341,6 +341,10 @@ def package_words(axis: Axis) -> str:
     return "Python" if isinstance(axis, InterpreterAxis) else axis.package
 
 
+def package_and_version(axis: Axis, version: Version) -> str:
+    return f"{package_words(axis)} {version}"
+
+
 def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:
     """Return the catalogue as of the end of that day. A package without any upload times is
     included whole.
@@ -360,127 +364,6 @@ def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:
 
 Place = tuple[Version, ...]
 _OF_THE_INDEX = ("no-artifact", "yanked")
-
-
-class PromisedPlaces:
-    """The combinations of the newest release on one day: a version of each other axis, in their
-    order.
-    """
-
-    def __init__(self, as_of: AsOf) -> None:
-        self.as_of = as_of
-        self.names = tuple(axis.name for axis in as_of.others)
-        self._axes = {axis.name: axis for axis in as_of.others}
-
-    @cached_property
-    def entries(self) -> dict[Place, dict[Recipe, Answer]]:
-        entries: dict[Place, dict[Recipe, Answer]] = {}
-        for entry in self.as_of.cells:
-            place = tuple(entry.cell.on(name).version for name in self.names)
-            entries.setdefault(place, {})[entry.cell.recipe] = entry
-        return entries
-
-    @cached_property
-    def reach(self) -> dict[str, frozenset[Version]]:
-        """The versions of each axis with which the newest release is installable as published."""
-        reached: dict[str, set[Version]] = {name: set() for name in self.names}
-        for place, recipes in self.entries.items():
-            if any(e.obstacle is None for recipe, e in recipes.items() if recipe != "relaxed"):
-                for name, version in zip(self.names, place, strict=True):
-                    reached[name].add(version)
-        return {name: frozenset(versions) for name, versions in reached.items()}
-
-    def promised(self, axis: str) -> frozenset[Version]:
-        floor = self.as_of.floors.get(axis)
-        above = frozenset(v for v in self.reach[axis] if floor is None or v >= floor)
-        return above if floor is None else above | {floor}
-
-    def corners(self, axis: str, floor: Version) -> tuple[Place, ...]:
-        places = self.having(axis, floor)
-        if not places:
-            return ()
-        ends = [{min(versions), max(versions)} for versions in zip(*places, strict=True)]
-        outer = tuple(p for p in places if all(v in end for v, end in zip(p, ends, strict=True)))
-        return outer or (places[0], places[-1])
-
-    def having(self, axis: str, version: Version) -> tuple[Place, ...]:
-        spans = [frozenset((version,)) if n == axis else self.promised(n) for n in self.names]
-        return tuple(p for p in itertools.product(*map(sorted, spans)) if self.can_be_had(p))
-
-    def can_be_had(self, place: Place) -> bool:
-        recipes = self.entries.get(place, {}).values()
-        return any(entry.obstacle is None or entry.is_tested for entry in recipes)
-
-    def absence(self, axis: str, version: Version) -> str:
-        if self.as_of.newest is None:
-            return f"{self.as_of.matrix.subject_axis.package} has no release that is not yanked"
-        if version not in self.as_of.existing[axis]:
-            if version in self.as_of.asked[axis]:
-                return f"{self._words(axis, version)} was not out on {self.as_of.day}"
-            return f"no cell has {self._words(axis, version)}: the matrix does not have it"
-        if self.corners(axis, version):
-            return ""
-        return self.ruled_out(axis, version, as_published=False)
-
-    def ruled_out(self, axis: str, version: Version, as_published: bool) -> str:
-        what = f"{self.as_of.called} with {self._words(axis, version)}"
-        obstacles = self._obstacles(axis, version, as_published)
-        if not obstacles:
-            return (
-                f"no planned cell of {what} has promised versions of the others:"
-                f" {self._unpromised(axis)}"
-            )
-        _, recipe_rank, place, because = min(obstacles)
-        cell = self.entries[place][RECIPES[recipe_rank]].cell.id
-        which = (
-            " as published"
-            if as_published
-            else " and promised versions of the others"
-            if self.names[1:]
-            else ""
-        )
-        return f"the plan rules out every cell of {what}{which}, such as {cell}: {because}"
-
-    def obstacle(self, axis: str, version: Version) -> str:
-        known = min(self._obstacles(axis, version, as_published=True), default=None)
-        return "" if known is None else known[-1]
-
-    def _obstacles(
-        self, axis: str, version: Version, as_published: bool
-    ) -> list[tuple[bool, int, Place, str]]:
-        index, subject = self.names.index(axis), self.as_of.matrix.subject_axis.short
-        return [
-            (
-                not any(part.startswith(subject) for part in entry.obstacle.between),
-                RECIPES.index(recipe),
-                place,
-                entry.obstacle.because
-                # The index may have had a file that it lacks today: the date of the removal is
-                # unknown.
-                + (self.as_of.as_of_today if entry.obstacle.kind in _OF_THE_INDEX else ""),
-            )
-            for place, recipes in self.entries.items()
-            if place[index] == version and self._is_promised(place, index)
-            for recipe, entry in recipes.items()
-            if entry.obstacle is not None and (recipe != "relaxed" or not as_published)
-        ]
-
-    def _words(self, axis: str, version: Version) -> str:
-        return f"{package_words(self._axes[axis])} {version}"
-
-    def _unpromised(self, besides: str) -> str:
-        empty = [
-            (package_words(axis), self.as_of.floors.get(axis.name))
-            for axis in self.as_of.others
-            if axis.name != besides
-            and self.promised(axis.name).isdisjoint(self.as_of.existing[axis.name])
-        ]
-        without = (f"{p}{'' if f is None else f' from {f} on'}" for p, f in empty)
-        return f"as published, it can be had with no {' and no '.join(without)}"
-
-    def _is_promised(self, place: Place, besides: int) -> bool:
-        others = (p for i, p in enumerate(zip(self.names, place, strict=True)) if i != besides)
-        return all(version in self.promised(name) for name, version in others)
 
 
 FloorState = Literal["proven", "green", "red", "open"]
@@ -511,20 +394,9 @@ class FloorEvidence(StrictValue, frozen=True, kw_only=True):
 
 
 def no_evidence(version: Version, because: str) -> FloorEvidence:
-    against = Objection(against="missing", because=because)
+    against = Objection("missing", because)
     return FloorEvidence(
         version=version, state="open", evidence=(), objections=(against,), needs=()
-    )
-
-
-def merged(
-    floors: Iterable[FloorEvidence],
-) -> tuple[tuple[CellEvidence, ...], tuple[Objection, ...], tuple[str, ...]]:
-    several = tuple(floors)
-    return (
-        tuple(dict.fromkeys(cell for floor in several for cell in floor.evidence)),
-        tuple(dict.fromkeys(objection for floor in several for objection in floor.objections)),
-        tuple(dict.fromkeys(cell for floor in several for cell in floor.needs)),
     )
 
 
@@ -560,22 +432,15 @@ def _known(entry: Answer, as_of: AsOf) -> Iterator[str]:
 
 
 def objection(evidence: CellEvidence, policy: Policy) -> Objection | None:
-    def says(against: Against, because: str) -> Objection:
-        return Objection(against=against, because=because, cells=(cell,))
-
-    cell = evidence.cell
+    cell, says = evidence.cell, partial(Objection, cells=(evidence.cell,))
     if evidence.supports:
         if len(evidence.days) >= policy.witnesses:
             return None
         after = evidence.days[-1] + datetime.timedelta(days=1)
         days = ", ".join(str(day) for day in evidence.days)
         number = f"{len(evidence.days)} of {policy.witnesses} days"
-        return Objection(
-            against="witnesses",
-            because=f"{cell} has supporting runs on {number} ({days}); a run from {after} on is"
-            " the next that counts",
-            cells=(cell,),
-        )
+        ran = f"{cell} has supporting runs on {number} ({days})"
+        return says("witnesses", f"{ran}; a run from {after} on is the next that counts")
     if evidence.latest is None:
         return says("missing", f"no run of {cell} counts yet")
     if evidence.verdict == "flaky":
@@ -635,16 +500,128 @@ def evaluation_on(snapshot: Snapshot, day: datetime.date) -> "Evaluation | None"
     policy = snapshot.ask.policy
     if policy is None:
         return None
-    return snapshot.once((Evaluation, day), lambda: Evaluation(AsOf(snapshot, policy, day)))
+    return snapshot.once((Evaluation, day), lambda: Evaluation(snapshot, policy, day))
 
 
-class Evaluation:
-    """What supports or forbids a floor, on one day; each version is judged once."""
+class Evaluation(AsOf):
+    """What supports or forbids a floor, on one day; each version is judged once.
 
-    def __init__(self, as_of: AsOf) -> None:
-        self.as_of = as_of
-        self.places = PromisedPlaces(as_of)
+    A place is a combination of the newest release: a version of each other axis, in their order.
+    """
+
+    def __init__(self, snapshot: Snapshot, policy: Policy, day: datetime.date) -> None:
+        super().__init__(snapshot, policy, day)
+        self.names = tuple(axis.name for axis in self.others)
+        self._axes = {axis.name: axis for axis in self.others}
         self._floors: dict[tuple[str, Version], FloorEvidence] = {}
+
+    @cached_property
+    def entries(self) -> dict[Place, dict[Recipe, Answer]]:
+        entries: dict[Place, dict[Recipe, Answer]] = {}
+        for entry in self.cells:
+            place = tuple(entry.cell.on(name).version for name in self.names)
+            entries.setdefault(place, {})[entry.cell.recipe] = entry
+        return entries
+
+    @cached_property
+    def reach(self) -> dict[str, frozenset[Version]]:
+        """The versions of each axis with which the newest release is installable as published."""
+        reached: dict[str, set[Version]] = {name: set() for name in self.names}
+        for place, recipes in self.entries.items():
+            if any(e.obstacle is None for recipe, e in recipes.items() if recipe != "relaxed"):
+                for name, version in zip(self.names, place, strict=True):
+                    reached[name].add(version)
+        return {name: frozenset(versions) for name, versions in reached.items()}
+
+    def promised(self, axis: str) -> frozenset[Version]:
+        floor = self.floors.get(axis)
+        above = frozenset(v for v in self.reach[axis] if floor is None or v >= floor)
+        return above if floor is None else above | {floor}
+
+    def corners(self, axis: str, floor: Version) -> tuple[Place, ...]:
+        places = self.having(axis, floor)
+        if not places:
+            return ()
+        ends = [{min(versions), max(versions)} for versions in zip(*places, strict=True)]
+        outer = tuple(p for p in places if all(v in end for v, end in zip(p, ends, strict=True)))
+        return outer or (places[0], places[-1])
+
+    def having(self, axis: str, version: Version) -> tuple[Place, ...]:
+        spans = [frozenset((version,)) if n == axis else self.promised(n) for n in self.names]
+        return tuple(p for p in itertools.product(*map(sorted, spans)) if self.can_be_had(p))
+
+    def can_be_had(self, place: Place) -> bool:
+        recipes = self.entries.get(place, {}).values()
+        return any(entry.obstacle is None or entry.is_tested for entry in recipes)
+
+    def absence(self, axis: str, version: Version) -> str:
+        if self.newest is None:
+            return f"{self.matrix.subject_axis.package} has no release that is not yanked"
+        if version not in self.existing[axis]:
+            what = package_and_version(self._axes[axis], version)
+            if version in self.asked[axis]:
+                return f"{what} was not out on {self.day}"
+            return f"no cell has {what}: the matrix does not have it"
+        if self.corners(axis, version):
+            return ""
+        return self.ruled_out(axis, version, as_published=False)
+
+    def ruled_out(self, axis: str, version: Version, as_published: bool) -> str:
+        what = f"{self.called} with {package_and_version(self._axes[axis], version)}"
+        obstacles = self._obstacles(axis, version, as_published)
+        if not obstacles:
+            return (
+                f"no planned cell of {what} has promised versions of the others:"
+                f" {self._unpromised(axis)}"
+            )
+        _, recipe_rank, place, because = min(obstacles)
+        cell = self.entries[place][RECIPES[recipe_rank]].cell.id
+        which = (
+            " as published"
+            if as_published
+            else " and promised versions of the others"
+            if self.names[1:]
+            else ""
+        )
+        return f"the plan rules out every cell of {what}{which}, such as {cell}: {because}"
+
+    def obstacle(self, axis: str, version: Version) -> str:
+        known = min(self._obstacles(axis, version, as_published=True), default=None)
+        return "" if known is None else known[-1]
+
+    def _obstacles(
+        self, axis: str, version: Version, as_published: bool
+    ) -> list[tuple[bool, int, Place, str]]:
+        index, subject = self.names.index(axis), self.matrix.subject_axis.short
+        return [
+            (
+                not any(part.startswith(subject) for part in entry.obstacle.between),
+                RECIPES.index(recipe),
+                place,
+                entry.obstacle.because
+                # The index may have had a file that it lacks today: the date of the removal is
+                # unknown.
+                + (self.as_of_today if entry.obstacle.kind in _OF_THE_INDEX else ""),
+            )
+            for place, recipes in self.entries.items()
+            if place[index] == version and self._is_promised(place, index)
+            for recipe, entry in recipes.items()
+            if entry.obstacle is not None and (recipe != "relaxed" or not as_published)
+        ]
+
+    def _unpromised(self, besides: str) -> str:
+        empty = [
+            (package_words(axis), self.floors.get(axis.name))
+            for axis in self.others
+            if axis.name != besides
+            and self.promised(axis.name).isdisjoint(self.existing[axis.name])
+        ]
+        without = (f"{p}{'' if f is None else f' from {f} on'}" for p, f in empty)
+        return f"as published, it can be had with no {' and no '.join(without)}"
+
+    def _is_promised(self, place: Place, besides: int) -> bool:
+        others = (p for i, p in enumerate(zip(self.names, place, strict=True)) if i != besides)
+        return all(version in self.promised(name) for name, version in others)
 
     def floor(self, axis: str, version: Version) -> FloorEvidence:
         key = (axis, version)
@@ -655,38 +632,34 @@ class Evaluation:
     def raised(self, axis: str, version: Version) -> FloorEvidence:
         # Return the evidence for a raise to that version: the newest release must be installable
         # with it as published.
-        if version not in self.as_of.existing[axis] or version in self.places.reach[axis]:
+        if version not in self.existing[axis] or version in self.reach[axis]:
             return self.floor(axis, version)
-        return no_evidence(version, self.places.ruled_out(axis, version, as_published=True))
+        return no_evidence(version, self.ruled_out(axis, version, as_published=True))
 
-    def failing(
-        self, axis: str, current: Version, to: Version
-    ) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-        """Yield a cell with the new version, one with the current version, and what fails only in
-        the first.
-
-        Each representative cell is compared with that of the combination that differs only in this
-        axis.
+    def failing(self, axis: str, current: Version, to: Version) -> Iterator[str]:
+        """Yield what fails only with the new version. Each representative cell is compared with
+        that of the combination that differs only in this axis.
         """
-        index = self.places.names.index(axis)
-        for place in self.places.corners(axis, to):
+        index = self.names.index(axis)
+        for place in self.corners(axis, to):
             beside = (*place[:index], current, *place[index + 1 :])
-            if self.places.can_be_had(beside):
+            if self.can_be_had(beside):
                 after, before = self._corner(place)[0].cell, self._corner(beside)[0].cell
                 worked = self._statuses(before)
                 lost = [name for name, status in self._statuses(after).items() if status == "no"]
                 if lost := [name for name in lost if worked.get(name) == "yes"]:
-                    yield after, before, tuple(lost)
+                    names = ", ".join(lost)
+                    yield f"in {after} these fail, which work in {before}: {names}"
 
     def _statuses(self, cell: str) -> dict[str, Status]:
-        verdict = self.as_of.snapshot.by_id[cell]
+        verdict = self.snapshot.by_id[cell]
         return {capability.id: capability.status for capability in verdict.capabilities}
 
     def _floor(self, axis: str, version: Version) -> FloorEvidence:
-        policy = self.as_of.policy
-        if because := self.places.absence(axis, version):
+        policy = self.policy
+        if because := self.absence(axis, version):
             return no_evidence(version, because)
-        corners = [self._corner(place) for place in self.places.corners(axis, version)]
+        corners = [self._corner(place) for place in self.corners(axis, version)]
         deciding = [corner[0] for corner in corners]
         objections = tuple(
             against for cell in deciding if (against := objection(cell, policy)) is not None
@@ -708,16 +681,16 @@ class Evaluation:
         )
 
     def _corner(self, place: Place) -> list[CellEvidence]:
-        recipes = self.places.entries[place]
+        recipes = self.entries[place]
         able = [
             recipes[recipe]
             for recipe in RECIPES
             if recipe in recipes
             and (recipes[recipe].obstacle is None or recipes[recipe].latest is not None)
         ]
-        as_of, deciding = self.as_of, self._deciding(able)
+        deciding = self._deciding(able)
         others = (entry for entry in able if entry is not deciding and entry.latest)
-        return [cell_evidence(entry, as_of) for entry in (deciding, *others)]
+        return [cell_evidence(entry, self) for entry in (deciding, *others)]
 
     def _deciding(self, able: Sequence[Answer]) -> Answer:
         """The cell that decides a combination, among the installable ones, strictest recipe first.
@@ -737,11 +710,11 @@ class Evaluation:
         return waiting[0] if waiting else able[-1]
 
     def _supporting(self, able: Sequence[Answer]) -> Answer | None:
-        policy = self.as_of.policy
+        policy = self.policy
         supporting = [
             (entry, len(evidence.days))
             for entry in able
-            if (evidence := cell_evidence(entry, self.as_of)).supports
+            if (evidence := cell_evidence(entry, self)).supports
         ]
         enough = [entry for entry, days in supporting if days >= policy.witnesses]
         return next(iter(enough or [entry for entry, _ in supporting]), None)
@@ -750,6 +723,6 @@ class Evaluation:
     def _hopeless(self) -> frozenset[Recipe]:
         # Recipes not worth a run: those that fail to resolve elsewhere for this release; today
         # `dated` too, because it tests the past.
-        known = ((entry.cell.recipe, entry.outcome) for entry in self.as_of.cells)
+        known = ((entry.cell.recipe, entry.outcome) for entry in self.cells)
         refused = {r for r, o in known if isinstance(o, Failed) and o.stage == "lock"} - {"relaxed"}
-        return frozenset(refused if self.as_of.looks_back else {*refused, "dated"})
+        return frozenset(refused if self.looks_back else {*refused, "dated"})

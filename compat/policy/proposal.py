@@ -69,7 +69,7 @@ class CellEvidence(StrictValue, frozen=True, kw_only=True):
         return self.cell.partition("+")[0]
 
 
-class Objection(StrictValue, frozen=True, kw_only=True):
+class Objection(StrictValue, frozen=True):
     """Why a move is not opened: its kind, one sentence, and the affected cells."""
 
     against: Against

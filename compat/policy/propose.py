@@ -32,15 +32,15 @@ from compat.policy.evaluation import (
     evaluation_on,
     hold_words,
     is_red,
-    merged,
     months_later,
     move_day,
+    objection,
+    package_and_version,
     package_words,
     rule_of,
 )
 from compat.policy.proposal import (
     Affected,
-    Against,
     AxisFloor,
     CellEvidence,
     FloorKind,
@@ -67,11 +67,10 @@ class FloorStep(StrictValue, frozen=True, kw_only=True):
 
 
 class FloorSteps:
-    """The steps of one axis on the day of an evaluation."""
+    """The steps of one axis on the day of an evaluation, and the moves of its floor."""
 
-    def __init__(self, evaluation: Evaluation, axis: Axis) -> None:
-        self.evaluation = evaluation
-        self.as_of = evaluation.as_of
+    def __init__(self, as_of: Evaluation, axis: Axis) -> None:
+        self.as_of = as_of
         self.axis = axis
         self.at = self.as_of.floors[axis.name]
         self.hold = self.as_of.hold(axis.name)
@@ -124,13 +123,13 @@ class FloorSteps:
         return None if step is None or step.version <= self.at else step.version
 
     def proof(self, version: Version) -> FloorEvidence:
-        return self.evaluation.floor(self.axis.name, version)
+        return self.as_of.floor(self.axis.name, version)
 
     def reachable(self) -> list[Version]:
         """Return the existing versions that the calendar allows now by their own date, that are not
         bad, and that are installable as published.
         """
-        bad, reach = self.as_of.bad(self.axis.name), self.evaluation.places.reach[self.axis.name]
+        bad, reach = self.as_of.bad(self.axis.name), self.as_of.reach[self.axis.name]
         slots, day = self.as_of.slots[self.axis.name], self.as_of.day
         allowed = {slot.version for slot in slots if slot.on is not None and slot.on <= day}
         existing = self.as_of.existing[self.axis.name]
@@ -147,23 +146,229 @@ class FloorSteps:
     @cached_property
     def _above(self) -> tuple[FloorStep, ...]:
         # A step for each dated version above the floor that is not known to be bad.
-        return tuple(self._dated())
-
-    def _dated(self) -> Iterator[FloorStep]:
         bad, name = self.as_of.bad(self.axis.name), self.axis.name
-        for slot in self.as_of.slots[name]:
-            if slot.version > self.at and slot.version not in bad and slot.on is not None:
-                holds = self.as_of.holds(name, slot.version)
-                yield FloorStep(
-                    slot=slot,
-                    on=max(slot.on, self.as_of.lifted(name, slot.version) or slot.on),
-                    held=max(holds, key=lambda hold: hold.until, default=None),
+        return tuple(
+            FloorStep(
+                slot=slot,
+                on=max(slot.on, self.as_of.lifted(name, slot.version) or slot.on),
+                held=max(
+                    self.as_of.holds(name, slot.version), key=lambda hold: hold.until, default=None
+                ),
+            )
+            for slot in self.as_of.slots[name]
+            if slot.version > self.at and slot.version not in bad and slot.on is not None
+        )
+
+    def proposals(self, lowered: Proposal | None) -> Iterator[Proposal]:
+        """Yield the possible moves of the floor; `lowered` is an open lowering elsewhere."""
+        raises = self._with_nearest([self._raise(step) for step in self.proposed])
+        yield from raises
+        early = self._early()
+        if early is not None and not any(
+            proposal.is_open or proposal.proposed == early.proposed for proposal in raises
+        ):
+            yield early
+        lower = self._lower(lowered)
+        if lower is not None:
+            yield lower
+
+    def _with_nearest(self, raises: list[Proposal]) -> list[Proposal]:
+        nearest = max((raised.proposed for raised in raises if raised.is_open), default=None)
+        if nearest is None:
+            return raises
+        words = f"Now it can rise to {nearest}."
+        return [
+            raised
+            if raised.is_open
+            else msgspec.structs.replace(
+                raised, arithmetic=(*raised.arithmetic[:-1], f"{raised.arithmetic[-1]} {words}")
+            )
+            for raised in raises
+        ]
+
+    def _raise(self, step: FloorStep) -> Proposal:
+        to, against = step.version, list[Objection]()
+        if step.held is not None:
+            under = self.under_the_hold
+            now = package_and_version(self.axis, under) if under else "nothing above the floor"
+            words = hold_words(step.held, self.at)
+            against.append(Objection("hold", f"{words}; now calendar and hold allow {now}"))
+        elif step.on > self.as_of.day:
+            on = f"the calendar allows it from {step.on} on"
+            against.append(Objection("calendar", f"this is an announcement: {on}"))
+        proof = self.as_of.raised(self.axis.name, to)
+        if not against:
+            against += self._too_young(to, self._lowest_run(to, (proof,)))
+        return self._made("raise", to, (proof,), against, allowed=step.slot.on)
+
+    def _lowest_run(self, to: Version, proofs: Sequence[FloorEvidence]) -> Version | None:
+        # The lowest release of a series that its supporting cells installed, if not its first; None
+        # without a lock.
+        if isinstance(self.axis, InterpreterAxis) or self.as_of.looks_back:
+            return None
+        by_id, name = self.as_of.snapshot.by_id, self.axis.name
+        supporting = (by_id[c.cell] for proof in proofs for c in proof.evidence if c.supports)
+        ran = [
+            version
+            for known in supporting
+            if known.cell.on(name).version == to and (version := known.pinned(name)) is not None
+        ]
+        lowest, first = min(ran, default=None), next(iter(self.as_of.releases(self.axis, to)), None)
+        return None if lowest == first else lowest
+
+    def _too_young(self, to: Version, ran: Version | None) -> Iterator[Objection]:
+        window = self.as_of.policy.window(self.axis)
+        months = window.months
+        if ran is None or months is None or isinstance(self.axis, InterpreterAxis):
+            return
+        days: dict[tuple[int, ...], datetime.datetime] = {}
+        for release in self.as_of.catalogue.of(self.axis).releases:
+            if release.uploaded is not None and window.dropped:
+                days.setdefault(release.version.release[:2], release.uploaded)
+            elif release.version == ran and release.uploaded is not None:
+                days[()] = release.uploaded
+        # A version dropped by age is replaced by the minor version after it.
+        uploaded = max((d for m, d in days.items() if m < ran.release[:2]), default=None)
+        if uploaded is None:
+            return
+        on = move_day(months_later(uploaded.date(), months), self.as_of.policy)
+        if on > self.as_of.day:
+            what = f"{package_and_version(self.axis, ran)}, the lowest of {to} that ran,"
+            since = "is newer than one that came out" if window.dropped else "came out"
+            when = f"{since} on {uploaded.date()}: the calendar allows it from {on} on"
+            remedy = f'`patch = "oldest"` in `select` of axis {self.axis.name} runs an older one'
+            yield Objection("calendar", f"{what} {when}; {remedy}")
+
+    def _early(self) -> Proposal | None:
+        floor_evidence = self.proof(self.at)
+        bad = self.as_of.bad(self.axis.name)
+        above = [v for v in self.as_of.existing[self.axis.name] if v > self.at and v not in bad]
+        if floor_evidence.state != "red" or not above:
+            return None
+        to, against = self._next(above), list[Objection]()
+        if self.hold is not None and to > self.hold.at:
+            none = f"the runs support no version above the floor up to {self.hold.at}"
+            against.append(Objection("hold", f"{hold_words(self.hold, self.at)}; {none}"))
+        wanted = self.as_of.policy.witnesses
+        if floor_evidence.red_days < wanted:
+            days = f"{floor_evidence.red_days} of {wanted} days"
+            because = f"a representative cell of the floor was broken on {days}"
+            cells = (evidence.cell for evidence in floor_evidence.evidence)
+            against.append(Objection("witnesses", because, tuple(cells)))
+        return self._made("early", to, (self.proof(to),), against, broken=floor_evidence)
+
+    def _next(self, above: Sequence[Version]) -> Version:
+        held = [v for v in above if self.hold is None or v <= self.hold.at]
+        green = [v for v in held if self.proof(v).is_green]
+        hopeful = [v for v in held if self.proof(v).state != "red"]
+        beyond = [v for v in above if self.proof(v).is_green]
+        return next(itertools.chain(green, hopeful, beyond, above))
+
+    def _lower(self, lowered: Proposal | None) -> Proposal | None:
+        to = self._lowest()
+        if to is None:
+            return None
+        between = [v for v in self.as_of.existing[self.axis.name] if to <= v <= self.at]
+        against = []
+        if lowered is not None:
+            because = f"one lowering at a time: it is asked again once {lowered.id} is made"
+            against.append(Objection("one-at-a-time", because))
+        proofs = tuple(self.proof(version) for version in between)
+        return self._made("lower", to, proofs, against)
+
+    def _lowest(self) -> Version | None:
+        # How far down to propose: proven versions first, then green ones, then the next version, if
+        # there is a reason; none that the calendar would raise again.
+        below = [v for v in reversed(self.as_of.existing[self.axis.name]) if v < self.at]
+        if not below or self.at not in self.as_of.existing[self.axis.name]:
+            return None
+        # The newest green version that the calendar allows: it would raise a lower floor to it.
+        allowed = (v for v in self.reachable() if v <= self.limit)
+        back = max((v for v in allowed if self.proof(v).is_green), default=below[-1])
+        bad = {*self.as_of.bad(self.axis.name), *(v for v in below if v < back)}
+        for wanted in (("proven",), ("proven", "green")):
+            chain = self._chain(below, wanted)
+            versions = [v for v in chain if v not in bad]
+            if versions:
+                return versions[-1]
+        has_reason = below[0] >= self.limit or self.proof(below[0]).is_tested
+        return below[0] if has_reason and below[0] not in bad else None
+
+    def _chain(self, below: Sequence[Version], states: tuple[str, ...]) -> list[Version]:
+        # The unbroken run of versions downward from and including the floor that have one of the
+        # states.
+        chain: list[Version] = []
+        if self.proof(self.at).state not in states:
+            return chain
+        for version in below:
+            if self.proof(version).state not in states:
+                break
+            chain.append(version)
+        return chain
+
+    def _made(
+        self,
+        kind: FloorKind,
+        to: Version,
+        proofs: tuple[FloorEvidence, ...],
+        against: Sequence[Objection],
+        *,
+        allowed: datetime.date | None = None,
+        broken: FloorEvidence | None = None,
+    ) -> Proposal:
+        release = self.as_of.called
+        evidence = dict.fromkeys(cell for proof in proofs for cell in proof.evidence)
+        objections = (*against, *dict.fromkeys(o for proof in proofs for o in proof.objections))
+        needs = tuple(dict.fromkeys(cell for proof in proofs for cell in proof.needs))
+        ran, what = self._lowest_run(to, proofs), package_and_version(self.axis, to)
+        lifted = None if kind == "lower" else self.as_of.lifted(self.axis.name, to)
+        earliest = max((day for day in (allowed, lifted) if day is not None), default=None)
+        absent = "" if kind == "lower" else self.as_of.absence(self.axis.name, self.at)
+        lapsed = [f"no passing cell supports the current floor: {absent}"] if absent else []
+        left = () if broken is None else broken.evidence
+        failing = self.as_of.failing(self.axis.name, self.at, to)
+        below = [v for v in self.as_of.existing[self.axis.name] if to <= v < self.at]
+        leaving = (msgspec.structs.replace(cell, supports=is_red(cell)) for cell in left)
+        match kind:
+            case "raise":
+                who = "the calendar allows" if earliest == allowed else "calendar and hold allow"
+                verb, ground = (
+                    "rise",
+                    f"{who} {what} from {earliest} on, and the floor is {self.at}",
                 )
+            case "lower":
+                ground = f"it is declared from {self.at} on, and {release} may work from {what} on"
+                verb = "go down"
+            case "early":
+                floor = package_and_version(self.axis, self.at)
+                ground = f"every representative cell of {release} at the floor, {floor}, is broken"
+                verb = "rise ahead of the calendar"
+        conclusion = f"So the floor can {verb} from {self.at} to {to}: every representative cell"
+        conclusion += " supports it." + (f" The lowest of {to} that ran is {ran}." if ran else "")
+        conclusion = f"Blocked: {self.at} -> {to}." if objections else conclusion
+        return Proposal(
+            matrix=self.as_of.matrix.name,
+            axis=self.axis.name,
+            package=package_words(self.axis),
+            kind=kind,
+            release=release,
+            current=self.at,
+            proposed=to,
+            lowest_run=ran,
+            earliest=earliest,
+            grounds=(ground, *lapsed, *failing),
+            objections=objections,
+            arithmetic=(*floor_arithmetic(self), conclusion),
+            evidence=(*leaving, *evidence),
+            lost=() if kind == "lower" else lost(self.as_of, self.axis, self.at, to),
+            gained=(_affected(self.as_of, self.axis, below),) if kind == "lower" else (),
+            needs=needs,
+        )
 
 
-def steps_of(evaluation: Evaluation, axis: Axis) -> FloorSteps:
-    snapshot, day = evaluation.as_of.snapshot, evaluation.as_of.day
-    return snapshot.once((FloorSteps, day, axis.name), lambda: FloorSteps(evaluation, axis))
+def steps_of(as_of: Evaluation, axis: Axis) -> FloorSteps:
+    snapshot, day = as_of.snapshot, as_of.day
+    return snapshot.once((FloorSteps, day, axis.name), lambda: FloorSteps(as_of, axis))
 
 
 def _once(steps: Iterable[FloorStep]) -> tuple[FloorStep, ...]:
@@ -239,60 +444,45 @@ def _asked(as_of: AsOf, axis: Axis) -> str:
     return what if isinstance(axis, InterpreterAxis) else f"{what} on Python {as_of.newest_python}"
 
 
-def package_and_version(axis: Axis, version: Version) -> str:
-    return f"{package_words(axis)} {version}"
-
-
 def _ended(sentence: str) -> str:
     return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
 
 
-def lost(evaluation: Evaluation, axis: Axis, current: Version, to: Version) -> tuple[Affected, ...]:
+def lost(as_of: Evaluation, axis: Axis, current: Version, to: Version) -> tuple[Affected, ...]:
     """Return what a raise drops: covered versions below, and others that only work with them."""
-    below = [v for v in evaluation.as_of.existing[axis.name] if current <= v < to]
-    dropped = [v for v in below if _is_covered(evaluation, axis, v)]
-    own = [_affected(evaluation, axis, dropped)] if dropped else []
-    for other in evaluation.as_of.others:
-        if other is not axis and to in evaluation.places.reach[axis.name]:
-            before = _together(evaluation, axis, other, current)
-            gone = sorted(before - _together(evaluation, axis, other, to))
-            own += [_affected(evaluation, other, gone)] if gone else []
+    below = [v for v in as_of.existing[axis.name] if current <= v < to]
+    dropped = [v for v in below if _is_covered(as_of, axis, v)]
+    own = [_affected(as_of, axis, dropped)] if dropped else []
+    for other in as_of.others:
+        if other is not axis and to in as_of.reach[axis.name]:
+            before = _together(as_of, axis, other, current)
+            gone = sorted(before - _together(as_of, axis, other, to))
+            own += [_affected(as_of, other, gone)] if gone else []
     return tuple(own)
 
 
-def _is_covered(evaluation: Evaluation, axis: Axis, version: Version) -> bool:
+def _is_covered(as_of: Evaluation, axis: Axis, version: Version) -> bool:
     """Whether a user of the newest release can install the version: it is promised, or only a
     package without an axis rules it out as published.
     """
-    places = evaluation.places
-    promised = version in places.promised(axis.name)
+    promised = version in as_of.promised(axis.name)
     return any(
         promised
         or (
-            (fresh := places.entries.get(place, {}).get("fresh")) is not None
+            (fresh := as_of.entries.get(place, {}).get("fresh")) is not None
             and fresh.obstacle is not None
             and not {each.text for each in fresh.cell.coordinates} & set(fresh.obstacle.between)
         )
-        for place in places.having(axis.name, version)
+        for place in as_of.having(axis.name, version)
     )
 
 
-def gained(
-    evaluation: Evaluation, axis: Axis, current: Version, to: Version
-) -> tuple[Affected, ...]:
-    return (
-        _affected(
-            evaluation, axis, [v for v in evaluation.as_of.existing[axis.name] if to <= v < current]
-        ),
-    )
-
-
-def _together(evaluation: Evaluation, axis: Axis, other: Axis, floor: Version) -> set[Version]:
+def _together(as_of: Evaluation, axis: Axis, other: Axis, floor: Version) -> set[Version]:
     # The promised versions of another axis that are installable with some promised version of this
     # one from a floor on.
-    position = [other.name for other in evaluation.as_of.others].index(other.name)
-    versions = (v for v in evaluation.places.promised(axis.name) if v >= floor)
-    return {p[position] for v in versions for p in evaluation.places.having(axis.name, v)}
+    position = [other.name for other in as_of.others].index(other.name)
+    versions = (v for v in as_of.promised(axis.name) if v >= floor)
+    return {p[position] for v in versions for p in as_of.having(axis.name, v)}
 
 
 def affected_words(move: Affected) -> str:
@@ -302,8 +492,8 @@ def affected_words(move: Affected) -> str:
     )
 
 
-def _affected(evaluation: Evaluation, axis: Axis, versions: list[Version]) -> Affected:
-    releases = [r for v in versions for r in evaluation.as_of.releases(axis, v)]
+def _affected(as_of: Evaluation, axis: Axis, versions: list[Version]) -> Affected:
+    releases = [r for v in versions for r in as_of.releases(axis, v)]
     return Affected(
         axis=axis.name,
         package=package_words(axis),
@@ -316,28 +506,27 @@ def proposals(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
     """Return the proposed moves of that day, open and blocked, in the order of the axes; none
     without a policy or a release. For a past day: what was proposable then (AsOf).
     """
-    evaluation = evaluation_on(snapshot, day)
-    if evaluation is None or evaluation.as_of.newest is None:
+    as_of = evaluation_on(snapshot, day)
+    if as_of is None or as_of.newest is None:
         return ()
     moves: list[Proposal] = []
-    for axis in _moving(evaluation.as_of):
+    for axis in _moving(as_of):
         lowered = next((p for p in moves if p.kind == "lower" and p.is_open), None)
-        moves += _Mover(evaluation, axis, lowered).proposals()
+        moves += steps_of(as_of, axis).proposals(lowered)
     return tuple(moves)
 
 
 def floors(snapshot: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
     # Return the floors that can move, and their dates on that day; none without a policy.
-    evaluation = evaluation_on(snapshot, day)
-    if evaluation is None:
+    as_of = evaluation_on(snapshot, day)
+    if as_of is None:
         return ()
-    as_of = evaluation.as_of
     return tuple(
         AxisFloor(
             axis=axis.name,
             package=package_words(axis),
             at=as_of.floors[axis.name],
-            arithmetic=tuple(floor_arithmetic(steps_of(evaluation, axis))),
+            arithmetic=tuple(floor_arithmetic(steps_of(as_of, axis))),
         )
         for axis in _moving(as_of)
     )
@@ -347,234 +536,12 @@ def _moving(as_of: AsOf) -> list[Axis]:
     return [axis for axis in as_of.others if axis.name in as_of.floors]
 
 
-class _Mover:
-    """The floor of one axis, and its possible moves; `lowered` is an open lowering elsewhere."""
-
-    def __init__(self, evaluation: Evaluation, axis: Axis, lowered: Proposal | None) -> None:
-        self.lowered = lowered
-        self.evaluation = evaluation
-        self.as_of = evaluation.as_of
-        self.axis = axis
-        self.steps = steps_of(evaluation, axis)
-        self.at, self.hold, self.proof = self.steps.at, self.steps.hold, self.steps.proof
-
-    def proposals(self) -> Iterator[Proposal]:
-        raises = self._with_nearest([self._raise(step) for step in self.steps.proposed])
-        yield from raises
-        early = self._early()
-        if early is not None and not any(
-            proposal.is_open or proposal.proposed == early.proposed for proposal in raises
-        ):
-            yield early
-        lower = self._lower()
-        if lower is not None:
-            yield lower
-
-    def _with_nearest(self, raises: list[Proposal]) -> list[Proposal]:
-        nearest = max((raised.proposed for raised in raises if raised.is_open), default=None)
-        if nearest is None:
-            return raises
-        words = f"Now it can rise to {nearest}."
-        return [
-            raised
-            if raised.is_open
-            else msgspec.structs.replace(
-                raised, arithmetic=(*raised.arithmetic[:-1], f"{raised.arithmetic[-1]} {words}")
-            )
-            for raised in raises
-        ]
-
-    def _raise(self, step: FloorStep) -> Proposal:
-        to, against = step.version, list[Objection]()
-        if step.held is not None:
-            under = self.steps.under_the_hold
-            now = package_and_version(self.axis, under) if under else "nothing above the floor"
-            words = hold_words(step.held, self.at)
-            against.append(_says("hold", f"{words}; now calendar and hold allow {now}"))
-        elif step.on > self.as_of.day:
-            on = f"the calendar allows it from {step.on} on"
-            against.append(_says("calendar", f"this is an announcement: {on}"))
-        proof = self.evaluation.raised(self.axis.name, to)
-        if not against:
-            against += self._too_young(to, self._lowest_run(to, (proof,)))
-        return self._made("raise", to, (proof,), against, allowed=step.slot.on)
-
-    def _lowest_run(self, to: Version, proofs: Sequence[FloorEvidence]) -> Version | None:
-        # The lowest release of a series that its supporting cells installed, if not its first; None
-        # without a lock.
-        if isinstance(self.axis, InterpreterAxis) or self.as_of.looks_back:
-            return None
-        by_id, name = self.as_of.snapshot.by_id, self.axis.name
-        supporting = (by_id[c.cell] for proof in proofs for c in proof.evidence if c.supports)
-        ran = [
-            version
-            for known in supporting
-            if known.cell.on(name).version == to and (version := known.pinned(name)) is not None
-        ]
-        lowest, first = min(ran, default=None), next(iter(self.as_of.releases(self.axis, to)), None)
-        return None if lowest == first else lowest
-
-    def _too_young(self, to: Version, ran: Version | None) -> Iterator[Objection]:
-        window = self.as_of.policy.window(self.axis)
-        months = window.months
-        if ran is None or months is None or isinstance(self.axis, InterpreterAxis):
-            return
-        days: dict[tuple[int, ...], datetime.datetime] = {}
-        for release in self.as_of.catalogue.of(self.axis).releases:
-            if release.uploaded is not None and window.dropped:
-                days.setdefault(release.version.release[:2], release.uploaded)
-            elif release.version == ran and release.uploaded is not None:
-                days[()] = release.uploaded
-        # A version dropped by age is replaced by the minor version after it.
-        uploaded = max((d for m, d in days.items() if m < ran.release[:2]), default=None)
-        if uploaded is None:
-            return
-        on = move_day(months_later(uploaded.date(), months), self.as_of.policy)
-        if on > self.as_of.day:
-            what = f"{package_and_version(self.axis, ran)}, the lowest of {to} that ran,"
-            since = "is newer than one that came out" if window.dropped else "came out"
-            when = f"{since} on {uploaded.date()}: the calendar allows it from {on} on"
-            remedy = f'`patch = "oldest"` in `select` of axis {self.axis.name} runs an older one'
-            yield _says("calendar", f"{what} {when}; {remedy}")
-
-    def _early(self) -> Proposal | None:
-        floor_evidence = self.proof(self.at)
-        bad = self.as_of.bad(self.axis.name)
-        above = [v for v in self.as_of.existing[self.axis.name] if v > self.at and v not in bad]
-        if floor_evidence.state != "red" or not above:
-            return None
-        to, against = self._next(above), list[Objection]()
-        if self.hold is not None and to > self.hold.at:
-            none = f"the runs support no version above the floor up to {self.hold.at}"
-            against.append(_says("hold", f"{hold_words(self.hold, self.at)}; {none}"))
-        wanted = self.as_of.policy.witnesses
-        if floor_evidence.red_days < wanted:
-            days = f"{floor_evidence.red_days} of {wanted} days"
-            because = f"a representative cell of the floor was broken on {days}"
-            cells = (evidence.cell for evidence in floor_evidence.evidence)
-            against.append(_says("witnesses", because, *cells))
-        return self._made("early", to, (self.proof(to),), against, broken=floor_evidence)
-
-    def _next(self, above: Sequence[Version]) -> Version:
-        held = [v for v in above if self.hold is None or v <= self.hold.at]
-        green = [v for v in held if self.proof(v).is_green]
-        hopeful = [v for v in held if self.proof(v).state != "red"]
-        beyond = [v for v in above if self.proof(v).is_green]
-        return next(itertools.chain(green, hopeful, beyond, above))
-
-    def _lower(self) -> Proposal | None:
-        to = self._lowest()
-        if to is None:
-            return None
-        between = [v for v in self.as_of.existing[self.axis.name] if to <= v <= self.at]
-        against = []
-        if self.lowered is not None:
-            because = f"one lowering at a time: it is asked again once {self.lowered.id} is made"
-            against.append(_says("one-at-a-time", because))
-        proofs = tuple(self.proof(version) for version in between)
-        return self._made("lower", to, proofs, against)
-
-    def _lowest(self) -> Version | None:
-        # How far down to propose: proven versions first, then green ones, then the next version, if
-        # there is a reason; none that the calendar would raise again.
-        below = [v for v in reversed(self.as_of.existing[self.axis.name]) if v < self.at]
-        if not below or self.at not in self.as_of.existing[self.axis.name]:
-            return None
-        # The newest green version that the calendar allows: it would raise a lower floor to it.
-        allowed = (v for v in self.steps.reachable() if v <= self.steps.limit)
-        back = max((v for v in allowed if self.proof(v).is_green), default=below[-1])
-        bad = {*self.as_of.bad(self.axis.name), *(v for v in below if v < back)}
-        for wanted in (("proven",), ("proven", "green")):
-            chain = self._chain(below, wanted)
-            versions = [v for v in chain if v not in bad]
-            if versions:
-                return versions[-1]
-        has_reason = below[0] >= self.steps.limit or self.proof(below[0]).is_tested
-        return below[0] if has_reason and below[0] not in bad else None
-
-    def _chain(self, below: Sequence[Version], states: tuple[str, ...]) -> list[Version]:
-        # The unbroken run of versions downward from and including the floor that have one of the
-        # states.
-        chain: list[Version] = []
-        if self.proof(self.at).state not in states:
-            return chain
-        for version in below:
-            if self.proof(version).state not in states:
-                break
-            chain.append(version)
-        return chain
-
-    def _made(
-        self,
-        kind: FloorKind,
-        to: Version,
-        proofs: tuple[FloorEvidence, ...],
-        against: Sequence[Objection],
-        *,
-        allowed: datetime.date | None = None,
-        broken: FloorEvidence | None = None,
-    ) -> Proposal:
-        evidence, objections, needs = merged(proofs)
-        objections, release = (*against, *objections), self.as_of.called
-        ran, what = self._lowest_run(to, proofs), package_and_version(self.axis, to)
-        lifted = None if kind == "lower" else self.as_of.lifted(self.axis.name, to)
-        earliest = max((day for day in (allowed, lifted) if day is not None), default=None)
-        absent = "" if kind == "lower" else self.evaluation.places.absence(self.axis.name, self.at)
-        lapsed = [f"no passing cell supports the current floor: {absent}"] if absent else []
-        left = () if broken is None else broken.evidence
-        leaving = (msgspec.structs.replace(cell, supports=is_red(cell)) for cell in left)
-        match kind:
-            case "raise":
-                who = "the calendar allows" if earliest == allowed else "calendar and hold allow"
-                verb, ground = (
-                    "rise",
-                    f"{who} {what} from {earliest} on, and the floor is {self.at}",
-                )
-            case "lower":
-                ground = f"it is declared from {self.at} on, and {release} may work from {what} on"
-                verb = "go down"
-            case "early":
-                floor = package_and_version(self.axis, self.at)
-                ground = f"every representative cell of {release} at the floor, {floor}, is broken"
-                verb = "rise ahead of the calendar"
-        conclusion = f"So the floor can {verb} from {self.at} to {to}: every representative cell"
-        conclusion += " supports it." + (f" The lowest of {to} that ran is {ran}." if ran else "")
-        conclusion = f"Blocked: {self.at} -> {to}." if objections else conclusion
-        return Proposal(
-            matrix=self.as_of.matrix.name,
-            axis=self.axis.name,
-            package=package_words(self.axis),
-            kind=kind,
-            release=release,
-            current=self.at,
-            proposed=to,
-            lowest_run=ran,
-            earliest=earliest,
-            grounds=(ground, *lapsed, *self._failing(to)),
-            objections=objections,
-            arithmetic=(*floor_arithmetic(self.steps), conclusion),
-            evidence=(*leaving, *evidence),
-            lost=() if kind == "lower" else lost(self.evaluation, self.axis, self.at, to),
-            gained=gained(self.evaluation, self.axis, self.at, to) if kind == "lower" else (),
-            needs=needs,
-        )
-
-    def _failing(self, to: Version) -> Iterator[str]:
-        for cell, before, names in self.evaluation.failing(self.axis.name, self.at, to):
-            yield f"in {cell} these fail, which work in {before}: {', '.join(names)}"
-
-
-def _says(against: Against, because: str, *cells: str) -> Objection:
-    return Objection(against=against, because=because, cells=cells)
-
-
 def proposed_extensions(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
     # Return the possible extensions of a matrix's axes on that day, open and blocked ones, in the
     # order of the axes; none without a policy or a release, and none for a day in the past.
-    evaluation = evaluation_on(snapshot, day)
-    if evaluation is None or evaluation.as_of.newest is None or evaluation.as_of.looks_back:
+    as_of = evaluation_on(snapshot, day)
+    if as_of is None or as_of.newest is None or as_of.looks_back:
         return ()
-    as_of = evaluation.as_of
     return tuple(
         _proposal(as_of, extension, release_words)
         for extension in extensions(snapshot.feasibility)
@@ -629,7 +596,7 @@ def _proposal(as_of: AsOf, extension: Extension, release_words: str) -> Proposal
         arithmetic=(because,),
         evidence=evidence,
         gained=(Affected(axis=axis.name, package=package_words(axis), versions=tuple(taken_in)),),
-        needs=_needs(extension, objections),
+        needs=tuple(cell for o in objections if o.against != "red" for cell in o.cells)[:1],
     )
 
 
@@ -659,24 +626,12 @@ def _objections(
 ) -> Iterator[Objection]:
     if any(known.supports for known in evidence):
         return
-    for known in evidence[:1]:
-        cell, because = known.cell, known.because
-        if known.stale or known.verdict == "unknown":
-            yield Objection(
-                against="stale" if known.stale else "missing",
-                because=f"{cell} must run again: {because}",
-                cells=(cell,),
-            )
-        elif known.verdict == "flaky":
-            yield Objection(against="flaky", because=f"{cell} is flaky: {because}", cells=(cell,))
-        else:
-            words = f"{cell} does not work: {because}"
-            yield Objection(against="red", because=words, cells=(cell,))
+    yield from filter(None, (objection(known, as_of.policy) for known in evidence[:1]))
     if not evidence and extension.trial is not None:
         cell = extension.trial.id
         command = f"`compat run {as_of.matrix.name} {cell}` makes the first"
         because = f"no run of {cell} counts yet; {command}"
-        yield Objection(against="missing", because=because, cells=(cell,))
+        yield Objection("missing", because, (cell,))
     elif not evidence:
         what = f"{as_of.called} with {package_and_version(extension.axis, extension.version)}"
         reasons = "; ".join(
@@ -684,14 +639,5 @@ def _objections(
             f" {obstacle.because}"
             for recipe, (cell, obstacle) in extension.obstacles.items()
         )
-        yield Objection(
-            against="missing",
-            because="there is nothing to extend yet: the plan rules out every cell of"
-            f" {what}; {reasons}",
-        )
-
-
-def _needs(extension: Extension, objections: tuple[Objection, ...]) -> tuple[str, ...]:
-    asked = [objection for objection in objections if objection.against != "red"]
-    cells = [cell for objection in asked for cell in objection.cells]
-    return tuple(cells[:1]) if objections else ()
+        because = f"the plan rules out every cell of {what}; {reasons}"
+        yield Objection("missing", f"there is nothing to extend yet: {because}")

@@ -14,8 +14,8 @@ from compat.rewrite.toml_values import rewritten_pyproject
 Rewrite = Callable[[str, Move], Rewritten | Unsatisfiable]
 # By the name of the file; the first match wins.
 _READERS: tuple[tuple[str, Rewrite], ...] = (
-    (r"pyproject\.toml", text_files.with_classifiers(rewritten_pyproject)),
-    (r"setup\.cfg", text_files.with_classifiers(text_files.rewritten_setup_cfg)),
+    (r"pyproject\.toml", rewritten_pyproject),
+    (r"setup\.cfg", text_files.rewritten_setup_cfg),
     (r"setup\.py", text_files.rewritten_setup_py),
     (r"tox\.ini", text_files.rewritten_tox),
     (r"noxfile\.py", text_files.rewritten_noxfile),
@@ -44,6 +44,8 @@ def rewritten(path: str, text: str, move: Move) -> Rewritten | Unsatisfiable:
             outcome = rewrite(text, move)
             if isinstance(outcome, Unsatisfiable):
                 return outcome
+            if name.startswith(("pyproject.", "setup.")):
+                outcome = text_files.with_classifiers(outcome, move)
             lines = text.splitlines()
             named = {
                 (lines[int(s.place[5:]) - 1] if s.place.startswith("line ") else s.text).strip()

@@ -31,14 +31,6 @@ class Move(Value, frozen=True, kw_only=True):
             raise ValueError(f"a floor has no local part: {self.floor}")
 
 
-class Edit(Value, frozen=True, kw_only=True):
-    """One value that a rewrite changed."""
-
-    place: str
-    before: str
-    after: str
-
-
 class Skipped(Value, frozen=True, kw_only=True):
     """A value that names the package, was not changed, and why."""
 
@@ -47,19 +39,14 @@ class Skipped(Value, frozen=True, kw_only=True):
     because: str
 
 
-class Unsatisfiable(Value, frozen=True, kw_only=True):
+class Unsatisfiable(Skipped, frozen=True, kw_only=True):
     """The move would leave a range that admits nothing; so nothing is rewritten."""
-
-    place: str
-    before: str
-    because: str
 
 
 class Rewritten(Value, frozen=True, kw_only=True):
-    """The text after a move, its changes, and the unchanged values that name the package."""
+    """The text after a move, and the unchanged values that name the package."""
 
     text: str
-    edits: tuple[Edit, ...] = ()
     left: tuple[Skipped, ...] = ()
 
 
@@ -122,7 +109,7 @@ def moved(
             ):
                 changed = with_floor(specifiers, move.floor)
                 if because := _objection(changed, move.floor):
-                    return Unsatisfiable(place=name, before=text, because=because)
+                    return Unsatisfiable(place=name, text=text, because=because)
                 after = head + changed + tail
         texts.append(after)
     return texts, tuple(left)
@@ -333,18 +320,12 @@ def scalar_change(item: ListedVersion, move: Move) -> list[TextChange]:
     return [TextChange(item.start, item.end, item.spell(move.floor))] if _leaves(item, move) else []
 
 
-def applied(
-    text: str, changes: Iterable[TextChange], place: str, left: Iterable[Skipped] = ()
-) -> Rewritten:
+def applied(text: str, changes: Iterable[TextChange], left: Iterable[Skipped] = ()) -> Rewritten:
     """Apply changes to the text, each once; they do not overlap."""
-    edits: list[Edit] = []
-    after = text
     once = {(change.start, change.end): change.after for change in changes}
-    for (start, end), new in sorted(once.items(), key=lambda each: each[0][0], reverse=True):
-        line = text.count("\n", 0, start) + 1
-        edits.insert(0, Edit(place=f"{place}, line {line}", before=text[start:end], after=new))
-        after = after[:start] + new + after[end:]
-    return Rewritten(text=after, edits=tuple(edits), left=tuple(left))
+    for (start, end), after in sorted(once.items(), reverse=True):
+        text = text[:start] + after + text[end:]
+    return Rewritten(text=text, left=tuple(left))
 
 
 def plain_version(text: str) -> Version | None:

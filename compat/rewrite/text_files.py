@@ -5,7 +5,7 @@ tox.ini, workflows, classifiers, and badges of a README.
 import ast
 import configparser
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import yaml
 from packaging.utils import canonicalize_name
@@ -101,19 +101,15 @@ def _spliced(
     if isinstance(outcome, ranges.Unsatisfiable):
         return outcome
     texts, left = outcome
-    edits: list[ranges.Edit] = []
-    changed = text
-    for piece, after in reversed(list(zip(free, texts, strict=True))):
-        before = text[piece.start : piece.end]
-        if after != before:
-            edits.insert(0, ranges.Edit(place=piece.place, before=before, after=after))
-            changed = changed[: piece.start] + after + changed[piece.end :]
-    fixed = tuple(
+    changes = [
+        ranges.TextChange(p.start, p.end, after) for p, after in zip(free, texts, strict=True)
+    ]
+    fixed = (
         ranges.Skipped(place=p.place, text=text[p.start : p.end], because=p.because)
         for p in pieces
         if p.because
     )
-    return ranges.Rewritten(text=changed, edits=tuple(edits), left=(*fixed, *left))
+    return ranges.applied(text, changes, (*fixed, *left))
 
 
 def _lines(text: str) -> Iterator[_Line]:
@@ -250,7 +246,7 @@ def rewritten_noxfile(text: str, move: ranges.Move) -> ranges.Rewritten | ranges
             changes += ranges.list_changes(text, items, move)
         elif items:
             changes += ranges.scalar_change(items[0], move)
-    return ranges.applied(text, changes, "nox")
+    return ranges.applied(text, changes)
 
 
 def rewritten_setup_py(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Unsatisfiable:
@@ -259,17 +255,8 @@ def rewritten_setup_py(text: str, move: ranges.Move) -> ranges.Rewritten | range
     """
     source = PythonSource(text)
     calls = (call for call in source.calls if _called(call) == "setup")
-    literals = [known for call in calls for known in _ranges(source, call, move)]
-    outcome = ranges.moved([(name, literal["text"]) for name, literal in literals], move)
-    if isinstance(outcome, ranges.Unsatisfiable):
-        return outcome
-    texts, left = outcome
-    changes = [
-        ranges.TextChange(*known.span(), f"{known['quote']}{after}{known['quote']}")
-        for (_, known), after in zip(literals, texts, strict=True)
-        if after != known["text"]
-    ]
-    return ranges.applied(text, [*changes, *_classifier_changes(text, move)], "setup.py", left)
+    literals = (known for call in calls for known in _ranges(source, call, move))
+    return _spliced(text, [_Piece(name, *known.span("text")) for name, known in literals], move)
 
 
 def _ranges(
@@ -302,22 +289,10 @@ _CLASSIFIER = re.compile(
 )
 
 
-def with_classifiers(
-    rewrite: Callable[[str, ranges.Move], ranges.Rewritten | ranges.Unsatisfiable],
-) -> Callable[[str, ranges.Move], ranges.Rewritten | ranges.Unsatisfiable]:
-    def rewritten(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Unsatisfiable:
-        first = rewrite(text, move)
-        if isinstance(first, ranges.Unsatisfiable):
-            return first
-        then = ranges.applied(first.text, _classifier_changes(first.text, move), "classifiers")
-        return ranges.Rewritten(text=then.text, edits=(*first.edits, *then.edits), left=first.left)
-
-    return rewritten
-
-
-def _classifier_changes(text: str, move: ranges.Move) -> list[ranges.TextChange]:
+def with_classifiers(done: ranges.Rewritten, move: ranges.Move) -> ranges.Rewritten:
     if move.package is not None:
-        return []
+        return done
+    text = done.text
 
     def item(match: re.Match[str]) -> ranges.ListedVersion:
         quote = match["quote"] or ""
@@ -326,7 +301,8 @@ def _classifier_changes(text: str, move: ranges.Move) -> list[ranges.TextChange]
 
     matches = _CLASSIFIER.finditer(text)
     own = [m for m in matches if "#" not in text[text.rfind("\n", 0, m.start()) + 1 : m.start()]]
-    return ranges.list_changes(text, [item(match) for match in own], move)
+    changes = ranges.list_changes(text, [item(match) for match in own], move)
+    return ranges.applied(text, changes, done.left)
 
 
 # tox.ini: the environments of `envlist`, the Pythons that a CI maps to them, and the requirements
@@ -349,7 +325,7 @@ def rewritten_tox(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Uns
     if move.package is None:
         changes = [change for match in _LIST.finditer(text) for change in _listed(match, move)]
         changes += [change for match in _MAPPED.finditer(text) for change in _mapped(match, move)]
-        return ranges.applied(text, changes, "tox")
+        return ranges.applied(text, changes)
     pieces: list[_Piece] = []
     for section, key, lines in _values(text):
         if key == "deps" and section.startswith("testenv"):
@@ -489,7 +465,7 @@ def rewritten_workflow(text: str, move: ranges.Move) -> ranges.Rewritten | range
         every = [node for node in nodes if is_list and node.value.startswith("pypy")]
         if pypys and len(every) == len(pypys):
             skip(pypys[-1], _LAST_PYPY)
-    return ranges.applied(text, changes, "workflow", left)
+    return ranges.applied(text, changes, left)
 
 
 def _yaml_values(
@@ -548,7 +524,7 @@ def rewritten_readme(text: str, move: ranges.Move) -> ranges.Rewritten:
         version = re.compile(rf"(?<![\d.]){re.escape(badge['version'])}(?![\d]|\.\d)")
         if alt and (match := version.search(text, *alt.span("alt"))):
             changes.append(ranges.TextChange(*match.span(), str(move.floor)))
-    return ranges.applied(text, changes, "README")
+    return ranges.applied(text, changes)
 
 
 def _is_same(name: str, package: str) -> bool:

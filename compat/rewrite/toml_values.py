@@ -14,7 +14,7 @@ from compat.declare.matrix import InterpreterAxis, Relaxation, Rule, added_pytho
 from compat.declare.project import poetry_range
 from compat.errors import DeclarationError, UsageError
 from compat.policy.proposal import Proposal
-from compat.rewrite.ranges import Edit, Move, Rewritten, Skipped, Unsatisfiable, moved
+from compat.rewrite.ranges import Move, Rewritten, Skipped, Unsatisfiable, moved
 from compat.value import Value
 
 # The settings of tools for the oldest Python.
@@ -82,14 +82,12 @@ def rewritten_pyproject(text: str, move: Move) -> Rewritten | Unsatisfiable:
     if isinstance(outcome, Unsatisfiable):
         return outcome
     texts, left = outcome
-    edits = []
-    stated = list(_stated(document, move))
-    for slot, after in (*zip(slots, texts, strict=True), *stated):
-        if after != slot.text:
-            edits.append(Edit(place=slot.place, before=slot.text, after=after))
-            slot.put(after)
+    every = (*zip(slots, texts, strict=True), *_stated(document, move))
+    changes = [(slot, after) for slot, after in every if after != slot.text]
+    for slot, after in changes:
+        slot.put(after)
     left = (*left, *(known for known in poetry if isinstance(known, Skipped)))
-    return Rewritten(text=tomlkit.dumps(document) if edits else text, edits=tuple(edits), left=left)
+    return Rewritten(text=tomlkit.dumps(document) if changes else text, left=left)
 
 
 def parsed_document(text: str) -> tomlkit.TOMLDocument:

@@ -36,7 +36,6 @@ class Machine:
             run_cell=self.result,
             run_batch=self.result,
             locker=lambda: None,  # type: ignore[arg-type,return-value]
-            redacted=str,
             clock=lambda: self.seconds,
             is_stopped=lambda: self.stopped,
             tell=lambda line: None,

@@ -9,7 +9,7 @@ from support.floors import DAY, OTHER_LOCK, bad, cell, declared, green, policy, 
 
 from compat.declare.matrix import Policy
 from compat.policy.calendar import schedule
-from compat.policy.evaluation import AsOf, Evaluation, evaluation_on
+from compat.policy.evaluation import Evaluation, evaluation_on
 from compat.policy.propose import floors, proposals
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot
@@ -20,11 +20,11 @@ def evaluation(
 ) -> Evaluation:
     known = seen(runs, declared({"python": "3.9", "dep": "1.2"} | floors, rules), has_locks=locked)
     assert known.ask.policy is not None
-    return Evaluation(AsOf(known, known.ask.policy, DAY))
+    return Evaluation(known, known.ask.policy, DAY)
 
 
 def corners(found: Evaluation, axis: str, at: str) -> list[tuple[str, ...]]:
-    return [tuple(map(str, place)) for place in found.places.corners(axis, Version(at))]
+    return [tuple(map(str, place)) for place in found.corners(axis, Version(at))]
 
 
 def test_a_floor_is_asked_with_the_lowest_and_the_highest_of_the_other_axis() -> None:
@@ -41,8 +41,8 @@ def test_the_lowest_of_the_other_axis_is_its_floor() -> None:
 
 def test_the_newest_release_says_how_far_an_axis_reaches() -> None:
     found = evaluation([])
-    assert sorted(map(str, found.places.reach["dep"])) == ["1.2", "1.3", "1.4"]
-    assert sorted(map(str, found.places.reach["python"])) == ["3.10", "3.11", "3.9"]
+    assert sorted(map(str, found.reach["dep"])) == ["1.2", "1.3", "1.4"]
+    assert sorted(map(str, found.reach["python"])) == ["3.10", "3.11", "3.9"]
 
 
 def test_the_strictest_recipe_that_supports_a_floor_decides() -> None:
@@ -156,9 +156,7 @@ def test_a_version_that_the_matrix_does_not_ask_about_has_no_cell() -> None:
 def test_a_bad_version_may_still_be_judged() -> None:
     known = seen([], declared(rules=policy(known_bad=(bad("dep", "1.3"),))))
     assert known.ask.policy is not None
-    assert (
-        Evaluation(AsOf(known, known.ask.policy, DAY)).floor("dep", Version("1.3")).state == "open"
-    )
+    assert Evaluation(known, known.ask.policy, DAY).floor("dep", Version("1.3")).state == "open"
 
 
 def test_a_relaxed_cell_with_a_third_package_in_the_way_neither_supports_nor_contradicts() -> None:
@@ -189,12 +187,12 @@ def test_proposals_floors_and_schedule_share_one_evaluation_of_a_day(
 ) -> None:
     days: list[datetime.date] = []
 
-    class CountedAsOf(AsOf):
+    class Counted(Evaluation):
         def __init__(self, snapshot: Snapshot, rules: Policy, day: datetime.date) -> None:
             days.append(day)
             super().__init__(snapshot, rules, day)
 
-    monkeypatch.setattr("compat.policy.evaluation.AsOf", CountedAsOf)
+    monkeypatch.setattr("compat.policy.evaluation.Evaluation", Counted)
     known, earlier = seen(green(cell("3.9", "1.3"))), DAY - datetime.timedelta(days=200)
     for day in (DAY, earlier, DAY):
         proposals(known, day)

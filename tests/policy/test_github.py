@@ -17,7 +17,6 @@ from compat.errors import AuthenticationError, CompatError, ServiceUnreachable, 
 from compat.github.client import GitHub
 from compat.github.standing import (
     Branches,
-    IssueKey,
     Outcome,
     Wanted,
     sync_issue,
@@ -27,7 +26,7 @@ from compat.rewrite.ranges import RepositoryFile
 
 BEFORE, AFTER = 'at = "3.9"\n', 'at = "3.10"\n'
 BRANCHES = Branches(own="compat/floors", base="main")
-THREAD = IssueKey(key="floors", label="compat")
+THREAD = ("floors", "compat")
 WANTED = Wanted(
     title="Raise the floor of python to 3.10",
     body="Every cell is green.\n",
@@ -66,7 +65,7 @@ def run(server: Server, wanted: Wanted | None = WANTED, **options: Any) -> Outco
 
 
 def run_issue(server: Server, wanted: Wanted | None = ISSUE, **options: Any) -> Outcome:
-    return sync_issue(github(server), THREAD, wanted, **options)
+    return sync_issue(github(server), *THREAD, wanted, **options)
 
 
 def the_pull(there: Repository) -> dict[str, Any]:
@@ -556,7 +555,9 @@ class TestADryRun:
             sync_pull_request(github(server, token=None), BRANCHES, None, dry_run=True).did
             == "unchanged"
         )
-        assert sync_issue(github(server, token=None), THREAD, ISSUE, dry_run=True).did == "would-do"
+        assert (
+            sync_issue(github(server, token=None), *THREAD, ISSUE, dry_run=True).did == "would-do"
+        )
         assert server.requests == []
 
 
@@ -573,7 +574,7 @@ class TestTokens:
         trouble = refused(server, token=None)
         assert (type(trouble), trouble.exit_code) == (AuthenticationError, 4)
         with pytest.raises(AuthenticationError):
-            sync_issue(github(server, token=None), THREAD, ISSUE)
+            sync_issue(github(server, token=None), *THREAD, ISSUE)
         assert server.requests == []
 
     def test_wrong_is_exit_4_and_not_shown(self, server: Server) -> None:

@@ -358,11 +358,11 @@ def test_a_look_back_tells_what_was_known_on_the_day(
     ]
     evaluation = evaluation_on(seen(runs, ask), day)
     assert evaluation is not None
-    told = cell_evidence(evaluation.as_of.snapshot.by_id[name], evaluation.as_of).because
+    told = cell_evidence(evaluation.snapshot.by_id[name], evaluation).because
     assert told.endswith(words) if words else "known" not in told
     today = evaluation_on(seen(runs, ask), DAY)
     assert today is not None
-    assert "it is known: " in cell_evidence(today.as_of.snapshot.by_id[name], today.as_of).because
+    assert "it is known: " in cell_evidence(today.snapshot.by_id[name], today).because
 
 
 def test_a_matrix_without_a_policy_proposes_nothing() -> None:

@@ -1,5 +1,6 @@
 """Floors are raised and lowered in texts of every kind, and no other byte moves."""
 
+import re
 from typing import Any
 
 import pytest
@@ -89,7 +90,7 @@ class TestARange:
     ) -> None:
         result = rewritten("requirements.txt", f"numpy{before}\n", move("numpy", floor))
         assert isinstance(result, Unsatisfiable)
-        assert result.before == f"numpy{before}"
+        assert result.text == f"numpy{before}"
         assert result.because
 
     def test_has_no_floor_with_a_local_part(self) -> None:
@@ -192,12 +193,6 @@ class TestAPyproject:
             "numpy ~= 1.21", "numpy ~= 1.22"
         )
         assert result.text == expected.replace("NUMPY>=1.21", "NUMPY>=1.22")
-        assert [edit.place for edit in result.edits] == [
-            "project.dependencies[0]",
-            "project.dependencies[3]",
-            "dependency-groups.dev[1]",
-        ]
-        assert result.edits[0].after == "numpy >= 1.22 ; python_version < '3.11'"
 
     def test_says_what_it_left_alone(self) -> None:
         left = {
@@ -214,13 +209,12 @@ class TestAPyproject:
         self,
     ) -> None:
         result = changed("pyproject.toml", PYPROJECT, "numpy", "1.20")
-        assert len(result.edits) == 3
+        assert result.text.count("1.20") == 3
         assert ">=1.23.2,<2" in result.text
 
     def test_moves_the_floor_of_python(self) -> None:
         result = changed("pyproject.toml", PYPROJECT, None, "3.10")
         assert result.text == PYPROJECT.replace("'>=3.9' ", "'>=3.10' ")
-        assert [edit.place for edit in result.edits] == ["project.requires-python"]
 
     def test_without_the_package_is_the_same_text(self) -> None:
         assert changed("pyproject.toml", PYPROJECT, "absent", "2") == Rewritten(text=PYPROJECT)
@@ -314,6 +308,17 @@ def rendered(items: list[str], around: list[str]) -> str:
     return around[0] + "".join(item + piece for item, piece in zip(items, around[1:], strict=True))
 
 
+def assert_only_items_of_numpy_moved(items: list[str], around: list[str], text: str) -> None:
+    """A text has the same pieces around its items, and other packages' items are the same."""
+    match = re.fullmatch("(.*)".join(map(re.escape, around)), text)
+    assert match is not None
+    for before, after in zip(items, match.groups(), strict=True):
+        name = re.split(r"[^\w-]", before)[0]
+        assert after == before or name.lower() == "numpy"
+        # Name, extras and marker stay.
+        assert (after[:5], after.partition(";")[1:]) == (before[:5], before.partition(";")[1:])
+
+
 class TestLawsOfAPyproject:
     @given(documents(), versions)
     def test_every_byte_outside_the_edits_stays(
@@ -323,11 +328,7 @@ class TestLawsOfAPyproject:
         result = rewritten("pyproject.toml", rendered(items, around), move("numpy", floor))
         if isinstance(result, Unsatisfiable):
             return
-        for edit in result.edits:
-            index = int(edit.place.removeprefix("project.dependencies[").removesuffix("]"))
-            assert items[index] == edit.before
-            items[index] = edit.after
-        assert result.text == rendered(items, around)
+        assert_only_items_of_numpy_moved(items, around, result.text)
 
     @given(documents(), versions)
     def test_the_second_time_changes_nothing(
@@ -412,11 +413,6 @@ class TestASetupCfg:
             .replace("one = numpy>=1.21;", "one = numpy>=1.22;")
             .replace("NumPy[x]>=1.21", "NumPy[x]>=1.22")
         )
-        assert [edit.place for edit in result.edits] == [
-            "options.install_requires, line 9",
-            "options.extras_require.one, line 16",
-            "options.extras_require.test, line 19",
-        ]
 
     def test_moves_the_floor_of_python_and_keeps_line_endings(self) -> None:
         text = SETUP.replace("\n", "\r\n")
@@ -441,19 +437,13 @@ class TestASetupCfg:
     def test_keeps_every_byte_outside_its_edits(
         self, items: list[str], newline: str, floor: str
     ) -> None:
-        def text(of: list[str]) -> str:
-            return newline.join(
-                ["[options]", "install_requires=", *(f"   {item.rstrip()}  " for item in of), "x=1"]
-            )
-
-        result = rewritten("setup.cfg", text(items), move("numpy", floor))
+        items = [item.rstrip() for item in items]
+        between = [f"  {newline}   "] * (len(items) - 1)
+        around = [f"[options]{newline}install_requires={newline}   ", *between, f"  {newline}x=1"]
+        result = rewritten("setup.cfg", rendered(items, around), move("numpy", floor))
         if isinstance(result, Unsatisfiable):
             return
-        for edit in result.edits:
-            line = int(edit.place.rsplit(" ", 1)[1]) - 3
-            assert items[line].rstrip() == edit.before
-            items[line] = edit.after
-        assert result.text == text(items)
+        assert_only_items_of_numpy_moved(items, around, result.text)
 
 
 REQUIREMENTS = """\
@@ -479,7 +469,6 @@ class TestARequirementsFile:
         assert result.text == REQUIREMENTS.replace("numpy>=1.21  #", "numpy>=1.22  #").replace(
             "~= 1.21 ;", "~= 1.22 ;"
         )
-        assert [edit.place for edit in result.edits] == ["line 5", "line 6"]
         assert [item.place for item in result.left] == ["line 8", "line 11", "line 13"]
 
     def test_has_no_floor_of_python(self) -> None:

@@ -15,7 +15,6 @@ from support.github_server import NAME, PERSON, TOKEN, Repository, Server
 from compat.github.client import GitHub
 from compat.github.standing import (
     Branches,
-    IssueKey,
     Wanted,
     sync_issue,
     sync_pull_request,
@@ -23,7 +22,7 @@ from compat.github.standing import (
 from compat.rewrite.ranges import RepositoryFile
 
 BRANCHES = Branches(own="compat/floors", base="main")
-BEFORE, THREAD = "at = 1\n", IssueKey(key="floors", label="compat")
+BEFORE, THREAD = "at = 1\n", ("floors", "compat")
 
 
 def wanted(number: int) -> Wanted:
@@ -56,13 +55,6 @@ class TestWords:
     def test_of_a_branch_are_plain_and_not_the_base(self, name: str) -> None:
         with pytest.raises(ValueError, match="branch"):
             Branches(own=name, base="main")
-
-    @pytest.mark.parametrize(
-        ("key", "label"), [("", "a"), ("a b", "a"), ("a", ""), ("a", "a,b"), ("a--b", "c")]
-    )
-    def test_of_a_thread_fit_its_mark_and_label(self, key: str, label: str) -> None:
-        with pytest.raises(ValueError, match="thread"):
-            IssueKey(key=key, label=label)
 
 
 class Direct(requests.adapters.BaseAdapter):
@@ -119,9 +111,9 @@ class Histories(RuleBasedStateMachine):
         issue = (
             None if number is None else Wanted(title="t", body=f"b{number}", digest=f"d{number}")
         )
-        sync_issue(self.github, THREAD, issue)
+        sync_issue(self.github, *THREAD, issue)
         written = len(self.server.writes)
-        sync_issue(self.github, THREAD, issue)
+        sync_issue(self.github, *THREAD, issue)
         assert len(self.server.writes) == written
 
     def _run(self, proposal: Wanted | None) -> None:

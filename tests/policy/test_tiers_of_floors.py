@@ -4,7 +4,7 @@ from packaging.version import Version
 from support.floors import DAY, cell, declared, policy, ran, red, seen
 
 from compat.declare.matrix import Policy
-from compat.policy.evaluation import AsOf, Evaluation, FloorEvidence, is_red
+from compat.policy.evaluation import Evaluation, FloorEvidence, is_red
 from compat.results.record import Record
 
 PLACES = (cell("3.9", "1.3"), cell("3.11", "1.3"))
@@ -13,7 +13,7 @@ PLACES = (cell("3.9", "1.3"), cell("3.11", "1.3"))
 def floor(runs: list[Record], rules: Policy | None = None) -> FloorEvidence:
     known = seen(runs, declared({"python": "3.9", "dep": "1.2"}, rules), has_locks=True)
     assert known.ask.policy is not None
-    return Evaluation(AsOf(known, known.ask.policy, DAY)).floor("dep", Version("1.3"))
+    return Evaluation(known, known.ask.policy, DAY).floor("dep", Version("1.3"))
 
 
 def of_the_core(outcome: str = "pass") -> list[Record]:

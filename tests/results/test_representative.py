@@ -5,7 +5,7 @@ from packaging.version import Version
 from support.floors import DAY, cell, declared, green, ran, seen
 from support.made_records import capabilities
 
-from compat.policy.evaluation import AsOf, Evaluation
+from compat.policy.evaluation import Evaluation
 from compat.results.answer import Answer, representative
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot
@@ -27,7 +27,7 @@ def flaky(name: str) -> list[Record]:
 
 def floor_at(snapshot: Snapshot, version: str) -> Evaluation:
     assert snapshot.ask.policy is not None
-    evaluation = Evaluation(AsOf(snapshot, snapshot.ask.policy, DAY))
+    evaluation = Evaluation(snapshot, snapshot.ask.policy, DAY)
     assert evaluation.floor("dep", Version(version)).evidence
     return evaluation
 

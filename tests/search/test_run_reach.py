@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,6 @@ from compat.declare.load import Declared
 from compat.fleet.explore import (
     ExploreLimits,
     Explorer,
-    ExploreSteps,
     LockAnswer,
     open_work,
 )
@@ -230,7 +230,7 @@ def test_between_runs_that_have_begun_the_middle_is_worth_most_and_less_than_a_l
 
 def test_a_run_that_ended_without_a_verdict_runs_no_longer() -> None:
     of = known({}, locked=[LAST])
-    steps = ExploreSteps(
+    steps: Any = SimpleNamespace(
         ask=lambda cell: LockAnswer("none"),
         inferred=lambda cell: None,
         run=lambda cell, tier: None,
@@ -254,7 +254,7 @@ def test_a_lesson_is_asked_beside_every_cell_and_not_in_the_place_of_one() -> No
         asked.append(cell.id)
         return LockAnswer("no")
 
-    steps = ExploreSteps(
+    steps: Any = SimpleNamespace(
         ask=ask,
         inferred=lambda cell: None,
         run=lambda cell, tier: pytest.fail("no cell is run here"),
