@@ -37,7 +37,7 @@ from compat.workspace import Workspace
 
 def init_command(
     package: str = argument("Package name (default: from pyproject.toml).", metavar="[PACKAGE]"),
-    root: Path | None = option("Repository or empty folder (default: current)."),
+    root: Path | None = option("Repository or empty folder (default: current).", metavar="FOLDER"),
     run: bool = option("Run the project's own tests.", "--run/--no-run", default=True),
 ) -> None:
     """Write a first matrix for a library.

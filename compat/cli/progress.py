@@ -78,11 +78,6 @@ class Progress:
         clock: Callable[[], float] = time.monotonic,
         minute: float = MINUTE,
     ) -> None:
-        """Take the cells, and how many seconds each takes by its history, None where there is none.
-
-        `known` is what else is known of them. `minute` is how often a line is printed where there
-        is no terminal.
-        """
         self._expected = expected
         self._known = known or RunHistory()
         self._workers = workers

@@ -87,6 +87,9 @@ def show_command(
         verdict = workspace.verdict(cell)
         says_nothing = verdict.evidence == "none" and not verdict.blocked_by
         if cell not in workspace.learnt.plain and says_nothing:
+            from compat.plan.plan import named_cells
+
+            named_cells(workspace.facts_of(workspace.kept_or_asked), [cell])
             hint = f"compat run {workspace.name} {cell} tests it"
             raise UsageError.of(f"no results for cell {cell!r}", hint=hint)
     if given.as_json:
@@ -155,7 +158,7 @@ def answer_lines(capabilities: Sequence[Capability], faults: Mapping[str, str]) 
         if len(members) > len(others):
             yield f"{name}  {len(members) - len(others):,} yes"
         yield from (_answer(member, faults.get(member.id, "")) for member in others)
-    yield "each by its name: --json"
+    yield "--json lists each test"
 
 
 def _answer(capability: Capability, fault: str = "") -> str:
