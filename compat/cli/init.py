@@ -112,9 +112,6 @@ _PROOFS = 4
 
 
 def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool) -> tuple[str, ...]:
-    """Run the suite in the newest smoke cell if `run`, print the result, and return its missing
-    modules.
-    """
     from compat import pipeline
     from compat.cli.progress import Progress
     from compat.cli.this_machine import Interruption, ThisMachine

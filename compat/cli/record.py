@@ -389,7 +389,6 @@ class _Intake:
         planned: Mapping[str, Cell],
         unplanned: str,
     ) -> Iterator[PlainAnswer]:
-        """Yield the planned, recent answers that are newer than the stored ones."""
         day = self.workspace.day
         for answer in handed_over.values():
             before, why = known.get(answer.cell), ""
