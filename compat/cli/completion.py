@@ -94,7 +94,7 @@ def _values(metavar: str, typed: Sequence[str], begun: str, shell: str) -> Itera
     folder = next((s / "matrices" for s in starts if (s / "matrices").is_dir()), None)
     if folder is None:
         return
-    if what == "MATRIX":
+    if what.endswith("MATRIX"):
         yield from (path.parent.name for path in folder.glob("*/matrix.toml"))
         return
     folder = folder / (typed[0] if typed else "")

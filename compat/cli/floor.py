@@ -64,8 +64,8 @@ from compat.workspace import Workspace
 
 def floor_command(
     matrix: str = argument(
-        "With --axis a matrix, else a project: folder or git+https://...",
-        metavar="[MATRIX]",
+        "A project: folder or git+https://... (default: .). With --axis: a matrix.",
+        metavar="[PROJECT|MATRIX]",
     ),
     axis: str = option("Axis of the matrix to search.", metavar="AXIS"),
     at: list[str] | None = AT,
@@ -461,7 +461,7 @@ def _print_minimums(
         words = {
             "works": f"true, {known.works} passes{because}",
             "false": f"FALSE{least}{nearest}{because}",
-            "untested": f"{known.lowest} cannot be installed here{lowest}{because}",
+            "untested": f"{known.lowest} not tested{lowest}{because}",
             "open": f"not decided{because}",
         }.get(known.state, known.because)
         say(f"  {text:<{width}}  {words}")

@@ -245,6 +245,8 @@ def test_a_stale_page_serves_and_says_so(run: Run, demo_index: FakeIndex) -> Non
         (("pln", "demo"), "plan"),
         (("plan", "demo", "--jsn"), "--jsn"),
         (("plan", "demo", "--explain", "py3.11-dep1-demo9.9"), "did you mean py3.11-dep1-demo"),
+        (("show", "demo", "py3.11-dep1-demo9.9"), "did you mean py3.11-dep1-demo"),
+        (("run", "demo", "--tier", "smok"), "did you mean smoke?"),
         (
             ("plan", "demo", "--explain", "py3.11"),
             "does not have the form py<version>-dep<version>-demo<version>",
@@ -325,6 +327,8 @@ def test_schema_shows_a_diff_and_writes_only_when_told(run: Run, root: Path) -> 
     ran = run("matrix", "schema")
     assert (ran.code, path.exists()) == (1, False)
     assert "+++ b/matrices/matrix.schema.json" in ran.out
+    data = run("matrix", "schema", "--json").json["data"]
+    assert data == {"changed": ["matrix.schema.json", "policy.schema.json"]}
     assert run("matrix", "schema", "--write").code == 0
     assert path.exists()
     assert (run("matrix", "schema").code, run("matrix", "schema").out) == (0, "")
