@@ -89,7 +89,8 @@ def show_command(
         if cell not in workspace.learnt.plain and says_nothing:
             from compat.plan.plan import named_cells
 
-            named_cells(workspace.facts_of(workspace.kept_or_asked), [cell])
+            if workspace.kept_catalogue is not None:
+                named_cells(workspace.facts_of(workspace.kept_catalogue), [cell])
             hint = f"compat run {workspace.name} {cell} tests it"
             raise UsageError.of(f"no results for cell {cell!r}", hint=hint)
     if given.as_json:
