@@ -113,7 +113,6 @@ def envelope(data: Any, faults: Iterable[Fault] = ()) -> None:
 
 
 def answer(document: Any, head: str, lines: Iterable[str], faults: Sequence[Fault] = ()) -> None:
-    """Print a document with --json, else a line and indented ones below it."""
     if given.as_json:
         envelope(document, faults)
         return

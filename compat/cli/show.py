@@ -145,9 +145,6 @@ def _print_results(workspace: Workspace, cell: str) -> None:
 
 
 def answer_lines(capabilities: Sequence[Capability], faults: Mapping[str, str]) -> Iterator[str]:
-    """Yield a line for each capability; if a project has many tests, one line for the passing ones
-    of a file.
-    """
     if sum("::" in capability.id for capability in capabilities) <= MOST_LINES:
         yield from (_answer(answer, faults.get(answer.id, "")) for answer in capabilities)
         return
