@@ -5,7 +5,6 @@ check`.
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -285,18 +284,6 @@ def test_an_empty_repository_comes_to_a_published_page_as_it_is_told(tmp_path: P
     assert "<failure " in (folder / "junit.xml").read_text(encoding="utf-8")
     assert told["compat site check public"].endswith(" 0 faults\n")
     assert (folder / "public/marshmallow/cell/py3.11-marshmallow3.26/index.html").is_file()
-
-
-@pytest.mark.real_index
-def test_commands_of_the_readme_and_of_searches_print_what_is_shown(tmp_path: Path) -> None:
-    declared = {path.name: path for path in (ROOT / "matrices").iterdir() if path.is_dir()}
-    for path in (declared["tff"], declared["pip-tools"], ROOT / "tests/decays/matrices/flask"):
-        shutil.copytree(path, tmp_path / "repository" / "matrices" / path.name)
-    pages = [text_of(ROOT / "README.md"), text_of(ROOT / "docs" / "searches.md")]
-    shown = (line for page in pages for block in blocks(page, "console") for line in
-             re.findall(r"^\$ ([^\n]+)$", block, re.MULTILINE))  # fmt: skip
-    printed = followed(tmp_path / "repository", "".join(f"$ {line}\n" for line in {*shown}))
-    assert [missed for page in pages for missed in untold(page, printed)] == []
 
 
 def test_the_workflow_that_a_reader_writes_is_the_one_that_is_tested() -> None:
