@@ -15,11 +15,6 @@ COLLECT_AFTER = 500_000
 
 
 def main() -> None:
-    """Run the command line and leave with one exit code.
-
-    0 yes; 1 done, with findings; 2 wrong usage or declaration; 3 infrastructure, incomplete;
-    4 authentication; 130 interrupted.
-    """
     gc.set_threshold(COLLECT_AFTER)
     try:
         code = _done(sys.argv[1:])

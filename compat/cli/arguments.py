@@ -98,7 +98,8 @@ class Parameter:
     def value(self, text: str) -> Any:
         what = self.names[0] if self.names else self.metavar
         if self.choices and text not in self.choices:
-            raise WrongUsage(f"{what} {text!r} is not one of {', '.join(self.choices)}")
+            message = f"{what} {text!r} is not one of {', '.join(self.choices)}"
+            raise WrongUsage(message, nearest(text, self.choices) or _MORE)
         try:
             value = self.kind(text)
         except ValueError:

@@ -30,7 +30,6 @@ Changes = Mapping[str, ApiChange]
 
 
 def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
-    """Yield a few lines for each cause; its first line names the release."""
     for number, cause in enumerate(answer.causes):
         is_alike = number and cause.failure == answer.causes[number - 1].failure
         then = "independently, " if is_alike else "then " if number else ""

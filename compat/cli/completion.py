@@ -94,7 +94,7 @@ def _values(metavar: str, typed: Sequence[str], begun: str, shell: str) -> Itera
     folder = next((s / "matrices" for s in starts if (s / "matrices").is_dir()), None)
     if folder is None:
         return
-    if what == "MATRIX":
+    if what.endswith("MATRIX"):
         yield from (path.parent.name for path in folder.glob("*/matrix.toml"))
         return
     folder = folder / (typed[0] if typed else "")
@@ -122,7 +122,11 @@ def _values(metavar: str, typed: Sequence[str], begun: str, shell: str) -> Itera
             r'"([^"]+)"', "".join(re.findall(r"^platforms = \[[^]]*]", text, re.M))
         )
         yield "all"
-    elif what in ("FILE", "FOLDER", "PATH"):
+    elif what == "ISOLATION":
+        yield from ("L3", "L2", "L1", "L0")
+    elif what == "RECIPE":
+        yield from ("fresh", "dated", "relaxed")
+    elif what in ("FILE", "FOLDER", "PATH", "SOURCE"):
         yield from _paths(begun, shell)
 
 
@@ -132,8 +136,7 @@ def _paths(begun: str, shell: str) -> Iterator[str]:
 
 
 def _cells(folder: Path) -> set[str]:
-    locks = {path.name.rsplit(".", 1)[0] for path in folder.glob("locks/*.t*")}
-    return locks | {path.name for path in folder.glob("records/*-*") if path.is_dir()}
+    return {path.name.rsplit(".", 1)[0] for path in folder.glob("locks/*.t*")}
 
 
 def _axes(text: str, cells: set[str]) -> dict[str, list[str]]:

@@ -149,20 +149,19 @@ def schema_command(write: bool = option("Write the schemas to matrices/.")) -> N
         if not start.is_dir():
             raise
         folder = start / "matrices"
-    changed = False
+    changed: list[str] = []
     for name, content in (
         ("matrix.schema.json", matrix_schema()),
         ("policy.schema.json", policy_schema()),
     ):
         text = schema_text(content)
         before = (files.read_if_there(folder / name) or b"").decode(errors="replace")
-        print(files.unified_diff(f"matrices/{name}", before, text), end="")
-        changed = changed or before != text
+        if not given.as_json:
+            print(files.unified_diff(f"matrices/{name}", before, text), end="")
+        changed += [name] if before != text else []
         if write:
             files.write(folder / name, text)
-    note(
-        "schemas are current"
-        if not changed
-        else f"schemas {'written' if write else 'would change'}"
-    )
+    note(f"schemas {'written' if write else 'would change'}" if changed else "schemas are current")
+    if given.as_json:
+        envelope({"changed": changed})
     raise Exit(1 if changed and not write else 0)

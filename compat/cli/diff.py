@@ -311,7 +311,7 @@ def diff_command(
         interruption = Interruption()
 
         def run_released(names: Sequence[str]) -> BatchResult:
-            note(f"{count(len(names), 'cell')} of the release to run, as none has a fresh result")
+            note(f"{count(len(names), 'cell')} of the release to run: no fresh results")
             machine, cancel = ThisMachine(workspace, level), interruption.cancel
             with Progress(dict.fromkeys(names), options.workers) as progress:
                 return pipeline.run(workspace, names, machine, options, cancel, progress)

@@ -65,8 +65,8 @@ from compat.workspace import Workspace
 
 def floor_command(
     matrix: str = argument(
-        "With --axis a matrix, else a project: folder or git+https://...",
-        metavar="[MATRIX]",
+        "A project: folder or git+https://... (default: .). With --axis: a matrix.",
+        metavar="[PROJECT|MATRIX]",
     ),
     axis: str = option("Axis of the matrix to search.", metavar="AXIS"),
     at: list[str] | None = AT,
@@ -230,7 +230,7 @@ def _answer_project(asked: AskedProject, check: bool, fix: bool, constraints: Pa
         _print_minimums(checkout, answered, on, suite)
         for path, texts in changed.items():
             print(files.unified_diff(str(path), *texts), end="")
-        if wrong and not fix:
+        if moves and not fix:
             note("Next: --fix writes the true minimums.")
     for line in left:
         note(f"left alone: {line}")
@@ -393,7 +393,6 @@ def _project(checkout: BuiltCheckout) -> Project:
 def _mended(
     suite: draft.SuiteDraft, trouble: floor.Untestable, project: Project, texts: Mapping[str, str]
 ) -> draft.SuiteDraft:
-    """Return the suite with what a run showed that it lacks; the same where nothing is known."""
     brought = with_modules(suite, trouble.modules, project)
     if brought == suite and trouble.modules:
         # A module that only a dependency of an extra brings has no line of its own.
@@ -459,7 +458,7 @@ def _print_minimums(
         words = {
             "works": f"true, {known.works} passes{because}",
             "false": f"FALSE{least}{nearest}{because}",
-            "untested": f"{known.lowest} cannot be installed here{lowest}{because}",
+            "untested": f"{known.lowest} not tested{lowest}{because}",
             "open": f"not decided{because}",
         }.get(known.state, known.because)
         say(f"  {text:<{width}}  {words}")
@@ -482,7 +481,6 @@ def _print_minimums(
 
 
 def print_answer(answer: floor.FloorAnswer, question: floor.FloorQuestion) -> None:
-    """Print where support begins, and what is not as the versions around it."""
     boundary = answer.boundary
 
     def version(position: int) -> str:
@@ -492,7 +490,6 @@ def print_answer(answer: floor.FloorAnswer, question: floor.FloorQuestion) -> No
         return answer.because.get(answer.cells[position].id, "")
 
     def ranges(positions: Sequence[int]) -> Iterator[tuple[int, int, str]]:
-        """Yield the ends of what is without a gap, and their versions."""
         ends = [p for p in positions if p - 1 not in positions]
         for first, last in zip(ends, [p for p in positions if p + 1 not in positions], strict=True):
             yield first, last, " to ".join(dict.fromkeys((version(first), version(last))))

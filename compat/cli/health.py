@@ -38,7 +38,7 @@ def health_command(
         "planned cells run without an answer": cells.undecided,
         "planned cells never run": cells.refused + cells.expected + cells.untried,
         "tested cells": len(tested),
-        "tested with the core alone": sum(entry.evidence == "smoke" for entry in tested),
+        "tested with the core only": sum(entry.evidence == "smoke" for entry in tested),
         "stale verdicts": sum(entry.stale for entry in tested),
         "flaky cells": sum(entry.kind == "flaky" for entry in known),
         "oldest verdict": str(latest[0]) if latest else "none",
@@ -47,7 +47,8 @@ def health_command(
         "damaged records": len(damaged),
     }
     if given.as_json:
-        envelope({"matrix": matrix, **figures, "overdue_cells": overdue}, damaged)
+        keys = {name.replace(" ", "_"): value for name, value in figures.items()}
+        envelope({"matrix": matrix, **keys, "overdue_cells": overdue}, damaged)
     else:
         say(*(f"{name}: {value}" for name, value in figures.items()))
         report(damaged)

@@ -37,7 +37,7 @@ from compat.workspace import Workspace
 
 def init_command(
     package: str = argument("Package name (default: from pyproject.toml).", metavar="[PACKAGE]"),
-    root: Path | None = option("Repository or empty folder (default: current)."),
+    root: Path | None = option("Repository or empty folder (default: current).", metavar="FOLDER"),
     run: bool = option("Run the project's own tests.", "--run/--no-run", default=True),
 ) -> None:
     """Write a first matrix for a library.
@@ -112,9 +112,6 @@ _PROOFS = 4
 
 
 def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool) -> tuple[str, ...]:
-    """Run the suite in the newest smoke cell if `run`, print the result, and return its missing
-    modules.
-    """
     from compat import pipeline
     from compat.cli.progress import Progress
     from compat.cli.this_machine import Interruption, ThisMachine

@@ -360,9 +360,6 @@ def say_elsewhere(lines: dict[PlatformName, list[str]]) -> None:
 def _print_jobs(
     workspace: Workspace, platforms: Iterable[PlatformName], installs: Sequence[Install]
 ) -> None:
-    """Print the JSON of a GitHub job matrix: for each platform with a runner and each Python with a
-    lock, the newest releases.
-    """
     axis, include = workspace.matrix.subject_axis, list[dict[str, str]]()
     for name in platforms:
         locked = [i for i in installs if i.platform == name and i.state == "resolves"]

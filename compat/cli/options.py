@@ -25,7 +25,6 @@ from compat.workspace import Workspace
 
 
 def faults_of_suite(workspace: Workspace) -> tuple[Fault, ...]:
-    """Return the faults of the suite, cached by its files and by the locks."""
     folder = workspace.suite_folder
     texts = workspace.suite_texts | settings_texts(folder) if folder.is_dir() else None
 

@@ -6,6 +6,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -82,23 +83,22 @@ def columns() -> int:
 
 
 def table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows: on a terminal as a table with its last column wrapped, in a pipe as tab-separated
-    lines without names.
-    """
+    """Print rows: on a terminal as a table that wraps, in a pipe as tab-separated lines."""
     texts = [[one_line(str(field)) for field in row] for row in rows]
     if not sys.stdout.isatty():
         for row in texts:
             print("\t".join(row))
         return
     texts.insert(0, [*names])
-    widths = [max(len(row[place]) for row in texts) for place in range(len(names) - 1)]
-    room = max(20, columns() - sum(widths) - 2 * len(widths))
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    # The first column has ids, which stay whole.
+    while sum(widths) + 2 * len(widths) - 2 > columns() and max(widths[1:], default=0) > 12:
+        widths[widths.index(max(widths[1:]), 1)] -= 1
     for row in texts:
-        head = "  ".join(field.ljust(width) for field, width in zip(row, widths, strict=False))
-        last = textwrap.wrap(row[-1], room, break_long_words=False) or [""]
-        print(f"{head}  {last[0]}".rstrip() if widths else last[0])
-        for line in last[1:]:
-            print(" " * (columns() - room if widths else 0) + line)
+        fields = zip(row, widths, strict=True)
+        wrapped = (textwrap.wrap(t, max(w, 1), break_long_words=False) for t, w in fields)
+        for line in zip_longest(*wrapped, fillvalue=""):
+            print("  ".join(t.ljust(w) for t, w in zip(line, widths, strict=True)).rstrip())
 
 
 def envelope(data: Any, faults: Iterable[Fault] = ()) -> None:

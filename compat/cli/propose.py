@@ -94,7 +94,10 @@ def propose_command(
     moves = pipeline.proposed(workspace, when, project_files(targets), folders)
     if cells:
         needs = dict.fromkeys(need for proposal in moves.proposals for need in proposal.needs)
-        print("".join(f"{cell}\n" for cell in needs), end="")
+        if given.as_json:
+            envelope({"matrix": workspace.name, "cells": [*needs]})
+        else:
+            say(*needs)
         return
     if write:
         pipeline.applied(moves)

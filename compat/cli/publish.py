@@ -19,14 +19,16 @@ from compat.site.writer import URLS, Written, verified, weights
 
 PREVIEW_URL = "http://127.0.0.1:8000/"
 NAMES = argument("Default: all, largest first.", metavar="[MATRIX...]")
-OUT = option("Output folder.", default=Path("public"))
-PUBLISH_DAY = option("Publication date (default: SOURCE_DATE_EPOCH, then today).", "--today")
+OUT = option("Output folder.", metavar="FOLDER", default=Path("public"))
+PUBLISH_DAY = option(
+    "Publication date (default: SOURCE_DATE_EPOCH, then today).", "--today", metavar="DATE"
+)
 
 
 def publish_command(
     matrix: list[str] | None = NAMES,
     out: Path = OUT,
-    base_url: str = option("Base URL of the site.", default=PREVIEW_URL),
+    base_url: str = option("Base URL of the site.", metavar="URL", default=PREVIEW_URL),
     day: str = PUBLISH_DAY,
     repository: str = option("owner/name on GitHub for reports (default: GITHUB_REPOSITORY)."),
     keep_urls: bool = option("Store all page addresses in matrices/urls.json."),
@@ -52,9 +54,6 @@ def publish_command(
     document = {"changed": list(written.changed), "unchanged": written.unchanged}
     document |= {"moved": list(written.moved), "weights": kinds}
     answer(document, f"{out}: {changed} written, {written.unchanged} unchanged, {moved}", ())
-    for kind in kinds:
-        size = f"heaviest {kind.size / 1024:.1f} of {kind.most // 1024} KiB gzipped"
-        note(f"{kind.kind}: {kind.count}, {size}")
     note(f"{count(len(written.files), 'file')} in {seconds:.1f} s")
     for kind in heavy:
         weighs = f"{kind.heaviest} weighs {kind.size} bytes gzipped"
@@ -131,7 +130,9 @@ def _day(text: str) -> datetime.date:
         ) from error
 
 
-def verify_command(folder: Path = argument("A published site, or a copy of it.")) -> None:
+def verify_command(
+    folder: Path = argument("A published site, or a copy of it.", metavar="FOLDER"),
+) -> None:
     """Check that a published site is complete and unchanged.
 
     Exits 1 if not. Reports changed, missing and extra files against files.json.

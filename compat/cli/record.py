@@ -66,18 +66,26 @@ _MOST_DAYS = 7
 def record_command(
     matrix: str = MATRIX_NAME,
     rejudge: bool = option("Judge the cached evidence again."),
-    source: Path | None = option("Import valid records from this folder.", "--from"),
+    source: Path | None = option(
+        "Import valid records from this folder.", "--from", metavar="FOLDER"
+    ),
     plan: Path | None = option("Output of `compat plan --print github`."),
-    made_by: str = option("CI run of the records (default: this GitHub Actions run).", "--run-url"),
+    made_by: str = option(
+        "CI run of the records (default: this GitHub Actions run).", "--run-url", metavar="URL"
+    ),
     level: Isolation | None = option(
         "Import only records of this level (default with --plan: L3).", "--isolation"
     ),
-    locks: Path | None = option("Import valid locks from this folder."),
+    locks: Path | None = option("Import valid locks from this folder.", metavar="FOLDER"),
     plain: Path | None = option("Import valid plain-install results from this file."),
-    learnt: Path | None = option("Import valid clauses and probes from this folder."),
-    platforms: Path | None = option("Import valid platform results from this folder."),
+    learnt: Path | None = option(
+        "Import valid clauses and probes from this folder.", metavar="FOLDER"
+    ),
+    platforms: Path | None = option(
+        "Import valid platform results from this folder.", metavar="FOLDER"
+    ),
     withdraw: str = option("Withdraw the record with this digest.", metavar="DIGEST"),
-    because: str = option("Reason for withdrawing it."),
+    because: str = option("Reason for withdrawing it.", metavar="REASON"),
 ) -> None:
     """Judge cached evidence again, or import records of other machines.
 
@@ -190,9 +198,7 @@ def _checkout(
     oldest = now() - OLDEST
     stale = next((row.since for row in rows if not oldest <= row.since <= now()), None)
     if stale is not None:
-        raise UsageError.of(
-            f"the plan of {stale.isoformat()} is not of the last {OLDEST.days} days"
-        )
+        raise UsageError.of(f"the plan of {stale.isoformat()} is older than {OLDEST.days} days")
     tiers: dict[str, Tier] = {}
     for row in rows:
         tiers |= dict.fromkeys(row.smoke.split(), "smoke")
@@ -379,7 +385,6 @@ class _Intake:
         planned: Mapping[str, Cell],
         unplanned: str,
     ) -> Iterator[PlainAnswer]:
-        """Yield the planned, recent answers that are newer than the stored ones."""
         day = self.workspace.day
         for answer in handed_over.values():
             before, why = known.get(answer.cell), ""

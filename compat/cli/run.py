@@ -43,9 +43,9 @@ def workload(workspace: Workspace, cells: Sequence[str], options: RunOptions) ->
     unlocked = sum(cell not in workspace.lock_digests for cell in cells)
     what = f"{count(len(cells), 'cell')} to {'lock and run' if unlocked == len(cells) else 'run'}"
     if 0 < unlocked < len(cells):
-        what = f"{what}, {unlocked:,} of them to be locked first"
+        what = f"{what}, {unlocked:,} without a lock"
     if options.tier == "smoke":
-        what = f"{what}, each with the core of the suite alone"
+        what = f"{what}, only the suite's core"
     seconds = seconds_together(workspace, cells, options)
     unknown = "no cell of the matrix has run yet, so the time is not known"
     if options.tier == "smoke":

@@ -87,6 +87,10 @@ def show_command(
         verdict = workspace.verdict(cell)
         says_nothing = verdict.evidence == "none" and not verdict.blocked_by
         if cell not in workspace.learnt.plain and says_nothing:
+            from compat.plan.plan import named_cells
+
+            if workspace.kept_catalogue is not None:
+                named_cells(workspace.facts_of(workspace.kept_catalogue), [cell])
             hint = f"compat run {workspace.name} {cell} tests it"
             raise UsageError.of(f"no results for cell {cell!r}", hint=hint)
     if given.as_json:
@@ -141,9 +145,6 @@ def _print_results(workspace: Workspace, cell: str) -> None:
 
 
 def answer_lines(capabilities: Sequence[Capability], faults: Mapping[str, str]) -> Iterator[str]:
-    """Yield a line for each capability; if a project has many tests, one line for the passing ones
-    of a file.
-    """
     if sum("::" in capability.id for capability in capabilities) <= MOST_LINES:
         yield from (_answer(answer, faults.get(answer.id, "")) for answer in capabilities)
         return
@@ -155,7 +156,7 @@ def answer_lines(capabilities: Sequence[Capability], faults: Mapping[str, str]) 
         if len(members) > len(others):
             yield f"{name}  {len(members) - len(others):,} yes"
         yield from (_answer(member, faults.get(member.id, "")) for member in others)
-    yield "each by its name: --json"
+    yield "--json lists each test"
 
 
 def _answer(capability: Capability, fault: str = "") -> str:

@@ -42,7 +42,7 @@ Name = Annotated[
         "a name: a lower-case letter, then at most 39 letters, digits, '-' or '_'",
     ),
 ]
-Short = Annotated[str, _meta("[a-z]{1,12}", "a short name: 1 to 12 lower-case letters")]
+Short = Annotated[str, _meta("[a-z]{1,20}", "a short name: 1 to 20 lower-case letters")]
 PackageName = Annotated[str, _meta(_PACKAGE, "a package name of the index")]
 ExtraName = Annotated[str, _meta(_PACKAGE, "the name of an extra, such as 'standard'")]
 Reason = Annotated[

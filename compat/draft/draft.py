@@ -34,7 +34,8 @@ from compat.plan.platform import accepted_tags, marker_values
 from compat.policy.evaluation import PYTHONS
 from compat.value import Value
 
-_LONGEST = 12
+# Letters of an axis in cell ids: words are joined up to the first, and cut at the second.
+_JOINED, _LONGEST = 12, 20
 # What stands at the top of many wheels besides the library itself.
 _BESIDE = {"tests", "test", "testing", "docs", "examples", "benchmarks", "scripts"}
 
@@ -52,7 +53,7 @@ def short_name(package: str, taken: Collection[str]) -> str:
     """Return as many words of a package's name as fit, and none of the taken names."""
     words = re.findall("[a-z]+", canonicalize_name(package)) or ["dep"]
     fitting = ["".join(words[: n + 1]) for n in range(len(words))]
-    whole = [name for name in reversed(fitting) if len(name) <= _LONGEST]
+    whole = [name for name in reversed(fitting) if len(name) <= _JOINED]
     letters = "".join(words)
     cut = (letters[: _LONGEST - length] + "x" * length for length in range(_LONGEST))
     return next(name for name in (*whole, *cut) if name not in taken)
@@ -453,7 +454,7 @@ def weighed(requirement: Requirement, package: Package | None, target: Target) -
         moves.append(f"{shut_out[-1]} is excluded by the declared range")
         weight += 40
     elif any(p.operator not in (">=", ">") for p in requirement.specifier):
-        moves.append("the declared range excludes versions")
+        moves.append(f"declared as {requirement.specifier}")
         weight += 30
     minors, majors = _series("minor", versions), _series("major", versions)
     if len(majors) > 1:

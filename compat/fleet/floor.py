@@ -316,10 +316,8 @@ class MinimumSearch:
         seconds_left: Callable[[], float | None],
         extras: Sequence[str] = (),
     ) -> None:
-        """Take the checkout's only combination and the runner of its locks.
-
-        `is_stopped` gives the reason to stop the search; `narrowed` returns a runner for some test
-        files without some tests. The minimums of `extras` are searched, too.
+        """`is_stopped` gives the reason to stop the search; `narrowed` returns a runner for some
+        test files without some tests. The minimums of `extras` are searched, too.
         """
         self._cells, self._run, self._is_stopped = cells, run, is_stopped
         self._narrowed, self._seconds_left = narrowed, seconds_left
@@ -739,7 +737,8 @@ class MinimumSearch:
             for release in releases
             if release.has_usable_file
             and not release.yanked
-            and specifier.contains(release.version)
+            # A pre-release as a minimum would make installers choose pre-releases.
+            and specifier.contains(release.version, prereleases=bool(specifier.prereleases))
         ]
 
 

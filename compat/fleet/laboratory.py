@@ -118,7 +118,7 @@ class LockLaboratory:
             result = self._ran(lambda: self._steps.run_cell(name), name)
             lock = self._workspace.lock(name)
             if lock is None:
-                hint = f"compat find repair {self._workspace.name} {name} says what is in the way"
+                hint = f"compat find repair {self._workspace.name} {name} shows the smallest change"
                 outcome = result.outcomes.get(name, "it could not be locked")
                 raise UsageError.of(f"{name} has no lock: {outcome}", hint=hint)
         self._cells[_key(lock)] = name
@@ -184,8 +184,8 @@ class LockLaboratory:
             records = self.results(lock)
             if len(records) > before:
                 return records[-1]
-        causes = "the network, the disk, the sandbox or the processor"
-        raise SearchStopped(f"{what} got no answer: {causes} was in the way")
+        causes = "network, disk, sandbox or processor"
+        raise SearchStopped(f"{what} got no answer: a fault of {causes}")
 
     def lock_at(self, moment: datetime.datetime) -> Lock | None:
         inputs = self._ends[1].inputs

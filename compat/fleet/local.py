@@ -290,7 +290,7 @@ def handed_on(job: Job, attempts: Attempts, number: int, keep: Keep, reporter: R
         keep(job, attempts)
         reporter.ended(number, job, attempts)
     except Exception as fault:
-        reporter.faulted(number, job, f"its result could not be kept: {fault}")
+        reporter.faulted(number, job, f"its result could not be stored: {fault}")
         return False
     return True
 

@@ -420,14 +420,16 @@ class Trials:
         self.because = ""
         goods, bads = self._run_ends(1)
         for least in range(2, PATIENCE + 1) if bad_name == "BAD" else ():
-            # It may have passed by chance: the user has seen it fail.
-            if not _own(goods, bads):
+            # It may have passed by chance: the user has seen it fail. Two failures of GOOD end it.
+            if not _own(goods, bads) and not (least > 2 and _fails(goods)):
                 goods, bads = self._run_ends(least)
         self._rates = FailureRates(good_fails=0, good_runs=1, bad_fails=1, bad_runs=1)
         self._usual = frozenset(symptom for run in goods for symptom in symptoms(run))
         if own := _own(goods, bads):
             self.target = own[0]
             self._measure(self.target)
+        elif _fails(goods):
+            self.because = f"GOOD fails: {goods[-1].outcome}"
 
     @property
     def message(self) -> str:
@@ -511,6 +513,10 @@ class Trials:
         while len(records) < least:
             records.append(self._laboratory.run(lock, what))
         return records
+
+
+def _fails(runs: Sequence[Record]) -> bool:
+    return all(isinstance(run.outcome, Failed) for run in runs)
 
 
 def _own(goods: Sequence[Record], bads: Sequence[Record]) -> list[Failed]:

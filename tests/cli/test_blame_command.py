@@ -101,7 +101,7 @@ def test_the_release_that_took_a_function_away_is_named_and_nothing_runs_twice(
     assert package["api"]["name"] == "spokenlib.spoken"
     code, out, err = animals.run("blame", "zoo", animals.cell, dated)
     assert code == 1
-    assert "no cause found" in out
+    assert "no cause found: GOOD fails: " in out
 
 
 @pytest.fixture

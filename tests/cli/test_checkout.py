@@ -428,6 +428,7 @@ def project(tmp_path: Path, cache: Path, index: FakeIndex, tools: Any) -> Reposi
     """A project without a matrix, with tests of its own and three dependencies."""
     versions = {f"{name}=={v}.0": "" for name in ("other", "another", "third") for v in range(1, 6)}
     versions = {k: v for k, v in versions.items() if k not in ("other==4.0", "another==4.0")}
+    versions["third==2.9rc1"] = ""  # as a minimum, it would make installers choose pre-releases
     versions |= {"plain==1.0": "", "greedy==1.0": "third>=4", "extra==1.0": "", "extra==2.0": ""}
     animal = Animal(name="good", story="It works.", outcome="pass", others=versions)
     repository = Repository(tmp_path, cache, index, animal, tools)

@@ -147,7 +147,7 @@ class TestNames:
         assert run("matrix", "lock", "demo", CELL).code == 0
         assert planned(run, "*-dep1-demo1.0") == [OLD, CELL]
         assert (
-            "2 cells to run, 1 of them to be locked first"
+            "2 cells to run, 1 without a lock"
             in run("run", "demo", "*-dep1-demo1.0", "--dry-run").out
         )
 

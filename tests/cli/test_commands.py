@@ -245,6 +245,7 @@ def test_a_stale_page_serves_and_says_so(run: Run, demo_index: FakeIndex) -> Non
         (("pln", "demo"), "plan"),
         (("plan", "demo", "--jsn"), "--jsn"),
         (("plan", "demo", "--explain", "py3.11-dep1-demo9.9"), "did you mean py3.11-dep1-demo"),
+        (("run", "demo", "--tier", "smok"), "did you mean smoke?"),
         (
             ("plan", "demo", "--explain", "py3.11"),
             "does not have the form py<version>-dep<version>-demo<version>",
@@ -320,11 +321,20 @@ def test_check_says_which_matrices_are_sound(root: Path, run: Run) -> None:
     assert run("check", "demo", "--json").json["data"] == {"matrices": ["demo"]}
 
 
+def test_a_cell_that_the_matrix_lacks_is_not_recommended_for_a_run(run: Run) -> None:
+    words = "show", "demo", "py3.11-dep1-demo9.9"
+    assert "no results for cell" in run(*words).err
+    run("matrix", "discover", "demo", "--write")
+    assert "did you mean py3.11-dep1-demo" in run(*words).err
+
+
 def test_schema_shows_a_diff_and_writes_only_when_told(run: Run, root: Path) -> None:
     path = root / "matrices" / "matrix.schema.json"
     ran = run("matrix", "schema")
     assert (ran.code, path.exists()) == (1, False)
     assert "+++ b/matrices/matrix.schema.json" in ran.out
+    data = run("matrix", "schema", "--json").json["data"]
+    assert data == {"changed": ["matrix.schema.json", "policy.schema.json"]}
     assert run("matrix", "schema", "--write").code == 0
     assert path.exists()
     assert (run("matrix", "schema").code, run("matrix", "schema").out) == (0, "")

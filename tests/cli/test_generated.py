@@ -131,9 +131,9 @@ def test_health_advice_and_tables_come_of_any_declaration(repository: Repository
     with _repository(repository):
         figures = _answered(_compat("ci", "health", "demo", "--json"), 0, 1).json["data"]
         states = sum(
-            number for name, number in figures.items() if name.startswith("planned cells ")
+            number for name, number in figures.items() if name.startswith("planned_cells_")
         )
-        assert states == figures["planned cells"]
+        assert states == figures["planned_cells"]
         for words in (["health"], ["show"], ["show", "--json"], ["show", "--table"], ["check"]):
             # Only `check` asks whether the suite is there and whether a record refutes an entry of
             # `[[known]]`; where so, the declaration is not sound.

@@ -377,7 +377,8 @@ def test_names_fit_what_a_matrix_takes() -> None:
     assert short_name("py", {"py", "pyx"}) == "pyxx"
     assert short_name("7", set()) == "dep"
     assert short_name("pydantic-settings", {"py"}) == "pydantic"
-    assert short_name("pydantic-settings", {"pydantic"}) == "pydanticsett"
+    assert short_name("pydantic-settings", {"pydantic"}) == "pydanticsettings"
+    assert short_name("beautifulsoup4", set()) == "beautifulsoup"
 
 
 def test_what_only_people_run_is_left_out_of_tests() -> None:

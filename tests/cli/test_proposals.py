@@ -249,6 +249,7 @@ def test_the_cells_to_run_come_one_a_line(demo: Path, run: Run) -> None:
     assert came.code == 0
     assert {cell("3.9", "1.4"), cell("3.11", "1.4")} <= set(lines)
     assert len(set(lines)) == len(lines)
+    assert run("propose", "demo", "--cells", "--json").json["data"]["cells"] == lines
 
 
 def test_machines_get_every_field(demo: Path, run: Run) -> None:

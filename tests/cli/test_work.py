@@ -89,7 +89,7 @@ def test_cells_run_while_others_are_locked(
     found = run("run", "demo", CELL, RELAXED)
     assert waited == [True]
     assert (found.code, cells.ran) == (0, [CELL, RELAXED])
-    assert "2 cells to run, 1 of them to be locked first" in found.err
+    assert "2 cells to run, 1 without a lock" in found.err
 
 
 def test_a_cell_that_the_index_does_not_answer_for_costs_no_other_cell_its_run(

@@ -150,6 +150,7 @@ class TestASteadyFailure:
     def test_what_fails_at_both_ends_is_no_cause(self) -> None:
         answer = blame(GOOD, BAD, laboratory(lambda versions, chance: BROKEN))
         assert not answer.causes
+        assert answer.because == f"GOOD fails: {BROKEN}"
 
 
 class TestMixesThatCannotBeHad:
