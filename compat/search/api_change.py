@@ -14,56 +14,15 @@ from compat.value import Value
 Parameters: TypeAlias = "tuple[str, ...] | None"
 # Tables of removed names have one of these words in their name.
 _GONE = ("expired", "former", "removed")
-_COMPILED = (".so", ".pyd")
 
 
-class Surface(Value, frozen=True):
-    """What one module defines. `names` includes `Class.member`.
+class _Module:
+    """What one module defines, by its source; one that does not parse is open and empty.
 
-    `stars` and `aliases` point into other modules; `bases` are those of its classes. `exports` are
-    the names that `import *` gives, where `__all__` lists them. `is_open` means that more names may
-    appear at run time.
+    `names` includes `Class.member`. `stars` and `aliases` point into other modules; `bases` are
+    those of its classes. `is_open` means that more names may appear at run time.
     """
 
-    names: dict[str, Parameters]
-    stars: tuple[str, ...]
-    aliases: dict[str, tuple[str, str]]
-    bases: dict[str, tuple[str, ...]]
-    exports: tuple[str, ...] | None = None
-    is_open: bool = False
-
-
-def surface(source: bytes, module: str, is_package: bool) -> Surface:
-    """Parse one module; one that does not parse is open and empty."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return Surface(names={}, stars=(), aliases={}, bases={}, is_open=True)
-    reader = _Reader(module, is_package)
-    reader.has_getattr = any(
-        isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in body
-    )
-    reader.read(body)
-    return Surface(
-        names=reader.names,
-        stars=tuple(reader.stars),
-        aliases=reader.aliases,
-        bases=reader.bases,
-        exports=None if reader.exports is None else tuple(sorted(reader.exports)),
-        is_open=reader.is_open,
-    )
-
-
-def module_of(path: str) -> str | None:
-    """The dotted module of a file below the packages folder; None for other files."""
-    stem, _, ending = path.rpartition("/")[2].partition(".")
-    if not (ending == "py" or (f".{ending}".endswith(_COMPILED) and stem)):
-        return None
-    parts = [*path.split("/")[:-1], *([] if stem == "__init__" else [stem])]
-    return ".".join(parts) if parts and all(part.isidentifier() for part in parts) else None
-
-
-class _Reader:
     def __init__(self, module: str, is_package: bool) -> None:
         self.module = module
         self.package = module if is_package else module.rpartition(".")[0]
@@ -71,8 +30,18 @@ class _Reader:
         self.stars: list[str] = []
         self.aliases: dict[str, tuple[str, str]] = {}
         self.bases: dict[str, tuple[str, ...]] = {}
-        self.exports: set[str] | None = None
         self.has_getattr = self.is_open = False
+
+    def parse(self, source: bytes) -> None:
+        try:
+            body = ast.parse(source).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            self.is_open = True
+            return
+        self.has_getattr = any(
+            isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in body
+        )
+        self.read(body)
 
     def read(self, body: list[ast.stmt]) -> None:
         for node in body:
@@ -133,11 +102,6 @@ class _Reader:
     def _assigned(self, target: ast.expr, value: ast.expr | None) -> None:
         match target:
             case ast.Name(id=name):
-                if name == "__all__" and (
-                    isinstance(value, ast.List | ast.Tuple) or self.exports is not None
-                ):
-                    listed = set(_strings(getattr(value, "elts", [])))
-                    self.exports = listed | (self.exports or set())
                 self.names[name] = None
                 if isinstance(value, ast.Name):
                     self.aliases[name] = (self.module, value.id)
@@ -153,7 +117,7 @@ class _Reader:
                 pass
 
     def _class(self, node: ast.ClassDef) -> None:
-        inner = _Reader(self.module, False)
+        inner = _Module(self.module, False)
         inner.read([part for part in node.body if not isinstance(part, ast.ImportFrom)])
         init = inner.names.get("__init__") or inner.names.get("__new__")
         self.names[node.name] = init
@@ -299,7 +263,7 @@ class _Release:
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
-        self._read: dict[str, Surface] = {}
+        self._read: dict[str, _Module] = {}
 
     def file(self, module: str) -> str:
         """The file of a module, below the folder; empty where there is none."""
@@ -307,19 +271,19 @@ class _Release:
         places = (f"{stem}/__init__.py", f"{stem}.py")
         return next((each for each in places if (self.folder / each).is_file()), "")
 
-    def surface(self, module: str, file: str) -> Surface:
+    def surface(self, module: str, file: str) -> _Module:
         if module not in self._read:
-            is_package = file.endswith("/__init__.py")
-            self._read[module] = surface((self.folder / file).read_bytes(), module, is_package)
+            self._read[module] = _Module(module, file.endswith("/__init__.py"))
+            self._read[module].parse((self.folder / file).read_bytes())
         return self._read[module]
 
     def modules(self, top: str) -> Iterator[tuple[str, str]]:
         """Every module below a top-level one, with its file."""
         for path in sorted((self.folder / top).rglob("*.py")) or [self.folder / f"{top}.py"]:
-            file = path.relative_to(self.folder).as_posix()
-            module = module_of(file)
-            if module and path.is_file():
-                yield module, file
+            file = path.relative_to(self.folder)
+            parts = [*file.parts[:-1], *([] if file.stem == "__init__" else [file.stem])]
+            if all(map(str.isidentifier, parts)) and path.is_file():
+                yield ".".join(parts), file.as_posix()
 
     def place(self, dotted: str, depth: int = _DEEPEST) -> str | None:
         """The file that defines an object; empty where none does, None where the sources leave that
