@@ -22,12 +22,11 @@ from compat.declare.suite_table import Tier
 from compat.files import read, read_if_there, texts_below, tree_state, write
 from compat.index.kept import encode_catalogue
 from compat.lock.lockfile import Lock, Refusal
-from compat.plan.cell import Cell, axis_coordinates, parse_cell, readable_cell, split_platform
+from compat.plan.cell import Cell, axis_coordinates, parse_cell, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Infeasible, Plan, facts_for, fate_of, plan
 from compat.results.clauses import Disproof, FileClause, KeptClauses
 from compat.results.infer import fallen
-from compat.results.installs import Install
 from compat.results.learnt import LOCKED, PlainAnswer, answer_of
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot
@@ -199,15 +198,22 @@ def _given_up_near(
             yield given_up(facts, other, lock)
 
 
-def asked_plain(
-    workspace: Workspace, cell: Cell, locker: Locker, redacted: Callable[[str], str]
+def asked_install(
+    workspace: Workspace,
+    facts: Feasibility,
+    cell: Cell,
+    locker: Locker,
+    redacted: Callable[[str], str],
 ) -> tuple[PlainAnswer, Lock | None]:
     """Lock: ask a resolver about a plain install, whatever the plan knows of packages deeper in its
-    tree, and return its answer with the lock, if it came to one.
+    tree, and return its answer with the lock, if it came to one. Nothing is built for another
+    platform.
     """
     from compat.lock.recipe import locked_cell
 
-    result = locked_cell(workspace.feasibility, cell, locker, workspace.source.package)
+    result = locked_cell(facts, cell, locker, workspace.source.package)
+    if facts.matrix.platform != workspace.matrix.platform:
+        result = _without_builds(result)
     answer = answer_of(cell.id, result, workspace.day, redacted)
     return answer, result if isinstance(result, Lock) else None
 
@@ -639,24 +645,6 @@ def settled(
     keep_clauses(workspace.folder, workspace.matrix, workspace.learnt.clauses.without(disproofs))
     workspace.refresh()
     return disproofs, fell
-
-
-def asked_elsewhere(
-    workspace: Workspace,
-    facts: Feasibility,
-    install: Install,
-    locker: Locker,
-    redacted: Callable[[str], str],
-) -> tuple[PlainAnswer, Lock | None]:
-    """Lock: ask a resolver about a plain install on another platform, whose facts are given, and
-    return its answer with the lock, if it came to one.
-    """
-    from compat.lock.recipe import locked_cell
-
-    cell = parse_cell(split_platform(install.cell)[0], facts.matrix)
-    result = _without_builds(locked_cell(facts, cell, locker, workspace.source.package))
-    answer = answer_of(cell.id, result, workspace.day, redacted)
-    return answer, result if isinstance(result, Lock) else None
 
 
 def _without_builds(result: Lock | Refusal) -> Lock | Refusal:

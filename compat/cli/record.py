@@ -29,7 +29,7 @@ from compat.plan.cell import Cell, parse_cell, split_platform
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import every_cell, lockable_cells
 from compat.results.clauses import Clause, ClauseBook
-from compat.results.installs import ANSWERS, plain_questions
+from compat.results.installs import ANSWERS, declared_installs
 from compat.results.intake import OLDEST, Checkout, handed
 from compat.results.learnt import (
     CLAUSES,
@@ -330,8 +330,9 @@ class _Intake:
     def plain(self, path: Path) -> int:
         """Import plain-install results; a successful one needs its lock here."""
         workspace, taken = self.workspace, list[PlainAnswer]()
-        questions = plain_questions(workspace.feasibility)
-        planned = {cell.id: cell for _, cell, _ in questions if cell is not None}
+        facts = workspace.feasibility
+        asked = (install.cell for install in declared_installs(facts) if install.cell)
+        planned = {cell: parse_cell(cell, workspace.matrix) for cell in asked}
 
         handed_over = decode_answers(files.read(path).decode(errors="replace"), path.name)
         unplanned, known = "is not a plain install of this matrix", workspace.learnt.plain
@@ -339,7 +340,7 @@ class _Intake:
             with self.about(f"{path.name}: {answer.cell}"):
                 if answer.refusal is None and answer.cell not in workspace.lock_digests:
                     raise DeclarationError.of("reports packages, but its lock is not here")
-                taken += self.checked(answer, workspace.feasibility, planned[answer.cell])
+                taken += self.checked(answer, facts, planned[answer.cell])
         if taken:
             keep_plain(workspace.folder, taken)
             workspace.refresh()
