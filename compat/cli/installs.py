@@ -25,8 +25,8 @@ from compat.errors import CompatError, NothingToDo, UsageError
 from compat.lock.lockfile import Lock, Locker
 from compat.plan.cell import parse_cell, split_platform
 from compat.results.installs import (
+    INSTALL_STATES,
     INSTALLABLE,
-    PLATFORM_STATES,
     Install,
     InstallGroup,
     declared_installs,
@@ -94,14 +94,13 @@ def ask_installs(
 
     errors = _asked_each(meant[:most], ask, jobs, keep)
     workspace.refresh()
+    cells = {answer.cell for answer in answers}
+    elsewhere = [i for i in installs_on(workspace, platforms) if i.cell in cells]
     if as_json:
-        cells = {answer.cell for answer in answers}
-        rows = [i.row for i in installs_on(workspace, platforms) if i.cell in cells]
-        envelope(
-            {"answers": rows if platforms else answers},
-            [fault for error in errors for fault in error.faults],
-        )
+        faults = [fault for error in errors for fault in error.faults]
+        envelope({"answers": [i.row for i in elsewhere] if platforms else answers}, faults)
     else:
+        say(*(f"{install.cell}  {install_line(install)}" for install in elsewhere))
         for outcome, number in Counter(answer.outcome for answer in answers).most_common():
             note(f"{number:>5,}  {outcome}")
         without = f", {len(errors):,} without an answer" if errors else ""
@@ -195,12 +194,24 @@ def advised_plain(workspace: Workspace, request: Request) -> list[str]:
     asked = wanted_coordinates(request, positions(snapshot), snapshot.catalogue)
     if len(asked[subject]) != 1:
         return []
-    lines: dict[str, list[str]] = {}
-    for install in plain_installs(snapshot):
-        pair = (Version(install.release), Version(install.python))
-        if pair[0] in asked[subject] and (python not in wanted or pair[1] in asked[python]):
-            lines.setdefault(install_line(install), []).append(install.python)
-    return [f"Python {listed(pythons)}: {line}" for line, pythons in lines.items()]
+    return _lines(plain_installs(snapshot), asked[subject], asked.get(python))
+
+
+def _lines(
+    installs: Iterable[Install],
+    releases: Collection[Version],
+    pythons: Collection[Version] | None,
+) -> list[str]:
+    lines = dict[str, list[str]]()
+    for install in installs:
+        is_python = pythons is None or Version(install.python) in pythons
+        if is_python and Version(install.release) in releases:
+            # The line of an install without its Python, so that equal ones are printed once.
+            line = install_line(install)
+            for tail in (f", not {install.python}", f" for Python {install.python}"):
+                line = line.replace(tail, "", 1) if install.platform else line
+            lines.setdefault(line, []).append(install.python)
+    return [f"Python {listed(alike)}: {line}" for line, alike in lines.items()]
 
 
 def platforms_named(workspace: Workspace, text: str) -> tuple[PlatformName, ...]:
@@ -280,7 +291,7 @@ def plan_platforms(
     what = f"{count(len(installs), 'plain install')} on other platforms"
     say(f"{matrix.title}: {what}, by evidence: {by_evidence}")
     tally = Counter((install.state, install.platform) for install in installs)
-    numbers = {state: [tally[state, name] for name in platforms] for state in PLATFORM_STATES}
+    numbers = {state: [tally[state, name] for name in platforms] for state in INSTALL_STATES}
     table(
         ("answer", *map(platform_title, platforms)),
         [(INSTALL_STYLES[s].word, *(f"{n:,}" for n in of)) for s, of in numbers.items() if any(of)],
@@ -298,19 +309,9 @@ def platform_lines(
     releases: Collection[Version],
     pythons: Collection[Version] | None = None,
 ) -> list[str]:
-    installs, lines = installs_on(workspace, (platform,)), dict[str, list[str]]()
-    for install in installs:
-        is_python = pythons is None or Version(install.python) in pythons
-        if is_python and Version(install.release) in releases:
-            # The line of an install without its Python, so that equal ones are printed once.
-            line = install_line(install)
-            for tail in (f", not {install.python}", f" for Python {install.python}"):
-                line = line.replace(tail, "", 1)
-            lines.setdefault(line, []).append(install.python)
-    return [
-        *[f"Python {listed(alike)}: {line}" for line, alike in lines.items()],
-        installable_words(installs, platform, workspace.matrix.subject_axis.package),
-    ]
+    installs = installs_on(workspace, (platform,))
+    words = installable_words(installs, platform, workspace.matrix.subject_axis.package)
+    return [*_lines(installs, releases, pythons), words]
 
 
 def advised_elsewhere(

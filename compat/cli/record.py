@@ -35,14 +35,13 @@ from compat.results.learnt import (
     CLAUSES,
     LOCKED,
     PROBES,
+    LearntFiles,
     PlainAnswer,
     answer_of,
     decode_answers,
     keep_clauses,
     keep_plain,
     keep_probes,
-    kept_clauses,
-    kept_probes,
 )
 from compat.results.record import strict
 from compat.results.record_files import convert_records
@@ -467,8 +466,10 @@ class _LearntIntake(_Intake):
         workspace, known = self.workspace, self.workspace.learnt.clauses
         settled = {(c.facts, p) for c in known.conflicts for p in c.pythons}
         clauses: list[Clause] = []
-        handed_over = kept_clauses(folder, workspace.matrix).conflicts
-        for clause in sorted(handed_over, key=lambda clause: (clause.facts, clause.outcome)):
+        handed_over = LearntFiles(folder, workspace.matrix)
+        for clause in sorted(
+            handed_over.clauses.conflicts, key=lambda clause: (clause.facts, clause.outcome)
+        ):
             if settled.issuperset((clause.facts, python) for python in clause.pythons):
                 continue
             with self.about(f"{CLAUSES}: {clause.cell}"):
@@ -477,7 +478,7 @@ class _LearntIntake(_Intake):
                 if self.may_ask(len(clause.pythons)):
                     clauses.append(self._refused_again(clause))
         book, probes = ClauseBook([*known.conflicts, *clauses]), list[PlainAnswer]()
-        for probe in kept_probes(folder).values():
+        for probe in handed_over.probes.values():
             before = workspace.learnt.asked.get(probe.cell)
             if probe == before:
                 continue

@@ -9,7 +9,7 @@ from packaging.version import Version
 from compat.errors import CompatError, NothingToDo
 from compat.files import write
 from compat.index.metadata import SourceReader, wheel_to_read
-from compat.search.needs import NEEDS, Needs, NeedsReader, ReleaseNeeds, encode_needs
+from compat.search.needs import NEEDS, Needs, ReleaseNeeds, encode_needs, release_needs
 from compat.search.why import subject_coordinates, subject_release
 from compat.workspace import Workspace
 
@@ -19,7 +19,6 @@ class WheelNeeds:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._reader = NeedsReader()
         self._sources = SourceReader(workspace.index)
 
     def read(
@@ -33,7 +32,7 @@ class WheelNeeds:
             except CompatError as trouble:
                 tell(f"{version} was not read: {trouble}")
                 continue
-            needs.append(self._reader.release_needs(version, wheel, modules))
+            needs.append(release_needs(version, wheel, modules))
             tell(f"{version}: {needs[-1].modules} modules")
         return tuple(needs)
 

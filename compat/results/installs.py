@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -35,7 +35,8 @@ from compat.value import StrictValue
 if TYPE_CHECKING:
     from compat.results.snapshot import Snapshot
 
-PlainState = Literal[
+# In the order of lists: by a run, by a resolver or metadata, and what is not installable.
+InstallState = Literal[
     "works",
     "works-smoke",
     "partial",
@@ -45,28 +46,27 @@ PlainState = Literal[
     "broken",
     "broken-smoke",
     "resolves",
-    "refused",
+    "by-metadata",
     "needs-build",
+    "refused",
     "ruled-out",
+    "no-wheel",
     "not-admitted",
     "not-asked",
 ]
-PlatformState = Literal[
-    "resolves", "by-metadata", "needs-build", "refused", "ruled-out", "no-wheel", "not-admitted"
-]
-InstallState = Literal[PlainState, PlatformState]
-PLAIN_STATES: tuple[PlainState, ...] = get_args(PlainState)
-PLATFORM_STATES: tuple[PlatformState, ...] = get_args(PlatformState)
+INSTALL_STATES: tuple[InstallState, ...] = get_args(InstallState)
 # What installs on another platform, as far as metadata or a resolver show.
-INSTALLABLE: tuple[PlatformState, ...] = ("resolves", "by-metadata")
+INSTALLABLE: tuple[InstallState, ...] = ("resolves", "by-metadata")
 PlainGround = Literal["run", "resolver", "clause", "metadata", "none"]
 # As in answers; `locked` means that a resolver found packages.
-PlatformEvidence = Literal["locked", "asked", "declared"]
-_OWN = ("release", "python", "cell", "state", "outcome", "because", "on", "ground", "witness")
-_ELSEWHERE = (
-    *("platform", "release", "python", "cell", "state", "evidence", "outcome", "because", "on"),
-    *("lacking", "newest", "newest_pythons"),
-)
+InstallEvidence = Literal["tested", "locked", "asked", "inferred", "declared", "none"]
+_EVIDENCE: dict[PlainGround, InstallEvidence] = {
+    "run": "tested",
+    "resolver": "asked",
+    "clause": "inferred",
+    "metadata": "declared",
+    "none": "none",
+}
 
 
 class Install(StrictValue, frozen=True, kw_only=True):
@@ -99,10 +99,8 @@ class Install(StrictValue, frozen=True, kw_only=True):
     newest_pythons: tuple[str, ...] = ()
 
     @property
-    def evidence(self) -> PlatformEvidence:
-        if self.ground == "metadata":
-            return "declared"
-        return "locked" if self.state == "resolves" else "asked"
+    def evidence(self) -> InstallEvidence:
+        return "locked" if self.state == "resolves" else _EVIDENCE[self.ground]
 
     @property
     def is_open(self) -> bool:
@@ -111,7 +109,7 @@ class Install(StrictValue, frozen=True, kw_only=True):
 
     @property
     def row(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in (_ELSEWHERE if self.platform else _OWN)}
+        return {**asdict(self), "evidence": self.evidence}
 
 
 class InstallGroup:
@@ -152,8 +150,8 @@ class InstallGroup:
 
     @property
     def row(self) -> dict[str, Any]:
-        names = ("platform", "state", "outcome") if self.platform else ("state", "outcome", "on")
-        own = {name: getattr(self, name) for name in (*names, "count", "releases")}
+        names = ("platform", "state", "outcome", "on", "count", "releases")
+        own = {name: getattr(self, name) for name in names}
         return own | {"example": self.example.row if self.platform else self.example.because}
 
 
@@ -166,8 +164,7 @@ def install_causes(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
     platforms = list(dict.fromkeys(platform for platform, _, _ in groups))
 
     def order(cause: InstallGroup) -> tuple[int, int, int, str]:
-        states: tuple[InstallState, ...] = PLATFORM_STATES if cause.platform else PLAIN_STATES
-        rank = states.index(cause.state)
+        rank = INSTALL_STATES.index(cause.state)
         return platforms.index(cause.platform), rank, -cause.count, cause.outcome
 
     every = (InstallGroup(group, outcome) for (*_, outcome), group in groups.items())
@@ -180,7 +177,7 @@ def on_platforms(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
         groups.setdefault((install.release, install.platform), []).append(install)
     best = []
     for group in groups.values():
-        state = next(s for s in PLATFORM_STATES if any(install.state == s for install in group))
+        state = next(s for s in INSTALL_STATES if any(install.state == s for install in group))
         best.append(InstallGroup(install for install in group if install.state == state))
     return tuple(best)
 

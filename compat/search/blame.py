@@ -136,26 +136,14 @@ def bisected(
 
 
 def _minimised(changes: list[str], tried: Tried) -> list[str]:
-    parts = 2
-    while len(changes) >= 2:
-        size, longer = divmod(len(changes), parts)
-        starts = [part * size + min(part, longer) for part in range(parts + 1)]
-        chunks = [changes[start:end] for start, end in pairwise(starts)]
-        smaller = next((chunk for chunk in chunks if tried(chunk) == "fails"), None)
-        if smaller is not None:
-            changes, parts = smaller, 2
-            continue
-        complements = (
-            [change for other in chunks if other is not chunk for change in other]
-            for chunk in chunks
-        )
-        smaller = next((rest for rest in complements if tried(rest) == "fails"), None)
-        if smaller is not None:
-            changes, parts = smaller, max(parts - 1, 2)
-        elif parts < len(changes):
-            parts = min(2 * parts, len(changes))
-        else:
-            break
+    """What is left once no half, no quarter and so on can be left out, down to single changes."""
+    size = len(changes) // 2
+    while size:
+        starts = range(0, len(changes), size)
+        rests = ([*changes[:start], *changes[start + size :]] for start in starts)
+        smaller = next((rest for rest in rests if rest and tried(rest) == "fails"), None)
+        changes, size = (changes, size // 2) if smaller is None else (smaller, size)
+        size = min(size, len(changes) // 2)
     return changes
 
 
