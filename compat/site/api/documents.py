@@ -46,10 +46,8 @@ from compat.results.lifted import Lifted, lifted
 from compat.results.record import Capability, Record, Status, StepSeconds
 from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Failed, Passed
-from compat.search.needs import SeriesNeeds
 from compat.search.why import (
     CellBelow,
-    Keeper,
     PackageFloor,
     PythonFloor,
     package_floor,
@@ -1021,24 +1019,11 @@ class BelowDocument(CellBelow, frozen=True, kw_only=True):
     api_missing: tuple[str, ...]
 
 
-class PythonFloorDocument(Value, frozen=True, kw_only=True):
-    """What keeps a release from an older Python; `sentence` says it.
+class PythonFloorDocument(PythonFloor, frozen=True, kw_only=True):
+    """What keeps a release from an older Python; `sentence` says it."""
 
-    `needs` has what vermin found by kind and series, and is null where the wheel was not read.
-    """
-
-    release: str
-    requires_python: str
-    series: str
-    keepers: tuple[Keeper, ...]
     sentence: str
-    bounds: dict[Keeper, str]
-    modules: int
-    unread: int
-    needs: tuple[SeriesNeeds, ...] | None
-    works_on: str
     below: tuple[BelowDocument, ...]
-    unreached: tuple[SeriesNeeds, ...]
 
 
 class PackageFloorDocument(PackageFloor, frozen=True, kw_only=True):
@@ -1082,16 +1067,8 @@ def floors_document(report: MatrixReport) -> FloorsDocument:
 
 
 def python_document(floor: PythonFloor) -> PythonFloorDocument:
-    needs = floor.needs
-    return made(
-        PythonFloorDocument,
-        floor,
-        sentence=keeper_sentence(floor),
-        modules=0 if needs is None else needs.modules,
-        unread=0 if needs is None else needs.unread,
-        needs=None if needs is None else needs.needs,
-        below=tuple(_below(cell, "Python") for cell in floor.below),
-    )
+    below = tuple(_below(cell, "Python") for cell in floor.below)
+    return made(PythonFloorDocument, floor, sentence=keeper_sentence(floor), below=below)
 
 
 def package_document(floor: PackageFloor) -> PackageFloorDocument:
