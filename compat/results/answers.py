@@ -420,9 +420,8 @@ _COLUMNS = ("cell", "kind", "evidence", "outcome", "expected", "obstacle", "plan
 _TYPES: dict[str, Any] = {field.name: field.type for field in msgspec.structs.fields(Answer)}
 _OWN = tuple(name for name in _TYPES if name not in (*_COLUMNS, *_LIKE))
 _PASSED: dict[bool, Outcome | None] = {True: Passed(), False: None}
-_Row: Any = tuple[
-    (Failed | bool, *([int] * len(_LIKE)), *(_TYPES[name] for name in _OWN))  # type: ignore[misc]
-]
+_REST = [_TYPES[name] for name in _OWN]
+_Row: Any = tuple[(Failed | bool, *([int] * len(_LIKE)), *_REST)]  # type: ignore[misc]
 
 
 class AnswerReader:

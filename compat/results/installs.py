@@ -313,7 +313,9 @@ def declared_installs(
             # An exact pin installs it, with a warning.
             yield replace(install, because=obstacle.because)
             continue
-        is_asked, obstacle = asked is not None, obstacle or (asked and facts.obstacle(asked))
+        is_asked = asked is not None
+        if asked is not None:
+            obstacle = facts.obstacle(asked)
         if obstacle is None:
             yield install
             continue
