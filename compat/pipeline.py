@@ -173,16 +173,16 @@ def _given_up_near(
             yield given_up(facts, other, lock)
 
 
-def asked_plain(
+def asked_install(
     workspace: Workspace,
     facts: Feasibility,
     cell: Cell,
     locker: Locker,
     redacted: Callable[[str], str],
 ) -> tuple[PlainAnswer, Lock | None]:
-    """Lock: ask a resolver about a plain install by the facts of a platform, whatever the plan
-    knows of packages deeper in its tree, and return its answer with the lock, if it came to one.
-    On another platform nothing is built.
+    """Lock: ask a resolver about a plain install, whatever the plan knows of packages deeper in its
+    tree, and return its answer with the lock, if it came to one. Nothing is built for another
+    platform.
     """
     from compat.lock.recipe import locked_cell
 

@@ -288,7 +288,7 @@ class Workspace:
         installs = partial(self.platforms.installs, self.matrix, catalogue)
         if catalogue is not self.kept_catalogue:
             whole = self._derived(catalogue, present, Before())
-            return whole.with_platforms(installs)
+            return whole.with_installs(installs)
         table = self._table if day == self.day else self._table_of(day)
         plan_sources = hashlib.sha256(b"".join(map(_digest, self._own_sources))).digest()
         judging = _digest(plan_sources + encode(present))
@@ -296,7 +296,7 @@ class Workspace:
         sources = Sources(plan_sources, judging, learnt, self.lock_digests.states)
         table.answer(sources, partial(self._derived, catalogue, present, runs=table.runs))
         stored = StoredSnapshot(table, self.declared, catalogue, present, lambda: self.learnt.asked)
-        return stored.with_platforms(partial(installs, self.keep))
+        return stored.with_installs(partial(installs, self.keep))
 
     def _derived(
         self,

@@ -167,13 +167,13 @@ def test_another_day_is_another_question(tmp_path: Path) -> None:
 def test_what_is_damaged_is_derived_again(tmp_path: Path, change: str) -> None:
     with repository(red_and_green()) as root:
         before = workspace(root, tmp_path).snapshot
-        expected, questions = plain(before.known), before.plain_questions
+        expected, questions = plain(before.known), before.own_installs
         (path,) = (tmp_path / "answers").glob("*.sqlite")
         with closing(sqlite3.connect(path)) as connection:
             connection.execute(f"UPDATE {change}")
             connection.commit()
         again = workspace(root, tmp_path).snapshot
-        assert again.plain_questions == questions
+        assert again.own_installs == questions
         assert plain(again.known) == expected
         path.write_bytes(path.read_bytes()[:5000])
         assert plain(workspace(root, tmp_path).snapshot.known) == expected

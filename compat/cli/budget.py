@@ -184,7 +184,7 @@ class _Session:
         self._locker = locker_of(workspace, "uv")
         self._prober = pipeline.prober(workspace, self._learner, probing_locker(workspace))
         # Cells that a session has probed teach nothing new.
-        asked = learnt.kept_probes(workspace.folder)
+        asked = workspace.learnt.probes
         cells = (cell for cell in explore.refused_once(workspace.snapshot) if cell.id not in asked)
         self.lessons = [cell for cell in cells if not self._learner.answer(cell)]
         self._guard = threading.Lock()

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 from packaging.version import Version
 
 from compat import pipeline
@@ -22,15 +23,15 @@ from compat.declare.parsing import minor_series
 from compat.declare.platforms import PLATFORMS, PlatformName, own_name, target_of
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.lock.lockfile import Lock, Locker
-from compat.plan.cell import Cell, parse_cell, split_platform
+from compat.plan.cell import parse_cell, split_platform
 from compat.results.installs import (
+    INSTALL_STATES,
     INSTALLABLE,
-    PLATFORM_STATES,
     Install,
     InstallGroup,
+    declared_installs,
     install_causes,
     plain_installs,
-    plain_questions,
 )
 from compat.results.learnt import PlainAnswer, keep_plain
 from compat.site.install_words import (
@@ -53,41 +54,7 @@ MOST_TRIED = 3
 MOST_QUESTIONS = 1000
 
 
-def ask_plain(workspace: Workspace, resolver: Locker, jobs: int, most: int, as_json: bool) -> int:
-    """Resolve plain installs: unknown ones first, newest release first, then the oldest answers."""
-    before = workspace.learnt.plain
-    cells = [cell for _, cell, _ in plain_questions(workspace.feasibility) if cell is not None]
-    cells = cells[::-1]
-    cells.sort(key=lambda cell: str(before[cell.id].on) if cell.id in before else "")
-    if not cells:
-        because = "no release admits its Pythons and versions"
-        raise NothingToDo.of(f"matrix {workspace.name!r} has no plain install: {because}")
-    answers: list[PlainAnswer] = []
-
-    def ask(cell: Cell) -> Asked:
-        return pipeline.asked_plain(
-            workspace, workspace.feasibility, cell, resolver, without_places
-        )
-
-    def keep(_: Cell, asked: Asked) -> None:
-        answer, lock = asked
-        if lock is not None and lock != workspace.lock(answer.cell):
-            workspace.keep_lock(answer.cell, lock)
-        keep_plain(workspace.folder, [answer])
-        workspace.refresh()
-        answers.append(answer)
-        if not as_json:
-            because = f": {answer.because}" if answer.because else ""
-            say(f"{answer.cell}  {answer.outcome}{because}")
-
-    errors = _asked_each(cells[:most], ask, jobs, keep)
-    if not as_json:
-        for outcome, number in Counter(answer.outcome for answer in answers).most_common():
-            note(f"{number:>5,}  {outcome}")
-    return _ended(answers, errors, any(answer.refusal is not None for answer in answers), as_json)
-
-
-def ask_platforms(
+def ask_installs(
     workspace: Workspace,
     platforms: Sequence[PlatformName],
     words: Collection[str],
@@ -96,45 +63,83 @@ def ask_platforms(
     most: int,
     as_json: bool,
 ) -> int:
-    """Resolve the named installs, else all that metadata leaves open, in the same order."""
-    every, matrix = installs_on(workspace, platforms), workspace.matrix
-    meant = [install for install in every if install.is_open][::-1]
-    hint = f"compat show {workspace.name} --platform {platforms[0]}"
-    if words:
-        wanted = {split_platform(word)[0] for word in words}
-        meant = [install for install in meant[::-1] if split_platform(install.cell)[0] in wanted]
-        for cell in sorted(wanted - {split_platform(install.cell)[0] for install in meant}):
-            parse_cell(cell, matrix)
-            message = f"metadata already answers {cell} on {listed(platforms)}"
-            raise UsageError.of(message, hint=f"{hint} shows it")
-    elif not meant:
-        titles = listed([platform_title(name) for name in platforms])
-        answered = f"metadata answers all {count(len(every), 'plain install')} on {titles}"
-        raise NothingToDo.of(f"{answered}, so nothing is resolved", hint=f"{hint} shows them")
-    else:
-        meant.sort(key=lambda install: str(install.on or ""))
-    catalogue = workspace.kept_or_asked
-    facts = {name: workspace.platforms.facts(matrix, catalogue, name) for name in platforms}
-    cells: set[str] = set()
+    """Resolve plain installs on these platforms, without any on the matrix's own.
+
+    Those named, else all that metadata leaves open: unknown ones first, newest release first, then
+    the oldest answers.
+    """
+    meant = _meant(workspace, platforms, words)
+    matrix, catalogue = workspace.matrix, workspace.kept_or_asked if platforms else None
+    facts = {n: workspace.platforms.facts(matrix, catalogue, n) for n in platforms if catalogue}
+    answers: list[PlainAnswer] = []
 
     def ask(install: Install) -> Asked:
-        assert install.platform, "this one is of another platform"
-        own = facts[install.platform]
+        own = facts[install.platform] if install.platform else workspace.feasibility
         cell = parse_cell(split_platform(install.cell)[0], own.matrix)
-        return pipeline.asked_plain(workspace, own, cell, resolver, without_places)
+        return pipeline.asked_install(workspace, own, cell, resolver, without_places)
 
     def keep(install: Install, asked: Asked) -> None:
-        assert install.platform
-        workspace.platforms.keep_answer(install.platform, *asked)
-        cells.add(install.cell)
+        answer, lock = asked
+        if install.platform:
+            workspace.platforms.keep_answer(install.platform, answer, lock)
+        else:
+            if lock is not None and lock != workspace.lock(answer.cell):
+                workspace.keep_lock(answer.cell, lock)
+            keep_plain(workspace.folder, [answer])
+            workspace.refresh()
+        answers.append(replace(answer, cell=install.cell))
+        if not (as_json or platforms):
+            because = f": {answer.because}" if answer.because else ""
+            say(f"{install.cell}  {answer.outcome}{because}")
 
     errors = _asked_each(meant[:most], ask, jobs, keep)
     workspace.refresh()
-    answers = [i for i in installs_on(workspace, platforms) if i.cell in cells]
-    if not as_json:
-        say(*(f"{install.cell}  {install_line(install)}" for install in answers))
-    other = any(install.state != "resolves" for install in answers)
-    return _ended([install.row for install in answers], errors, other, as_json)
+    cells = {answer.cell for answer in answers}
+    elsewhere = [i for i in installs_on(workspace, platforms) if i.cell in cells]
+    if as_json:
+        faults = [fault for error in errors for fault in error.faults]
+        envelope({"answers": [i.row for i in elsewhere] if platforms else answers}, faults)
+    else:
+        say(*(f"{install.cell}  {install_line(install)}" for install in elsewhere))
+        for outcome, number in Counter(answer.outcome for answer in answers).most_common():
+            note(f"{number:>5,}  {outcome}")
+        without = f", {len(errors):,} without an answer" if errors else ""
+        note(f"{count(len(answers) + len(errors), 'plain install')} resolved{without}")
+    refused = any(answer.refusal is not None for answer in answers)
+    return max((error.exit_code for error in errors), default=1 if refused else 0)
+
+
+def _meant(
+    workspace: Workspace, platforms: Sequence[PlatformName], words: Collection[str]
+) -> list[Install]:
+    if not platforms:
+        before = workspace.learnt.plain
+        meant = [install for install in declared_installs(workspace.feasibility) if install.cell]
+        if not meant:
+            because = "no release admits its Pythons and versions"
+            raise NothingToDo.of(f"matrix {workspace.name!r} has no plain install: {because}")
+        asked = {install.cell: before.get(install.cell) for install in meant}
+        meant.reverse()
+        meant.sort(key=lambda i: str(known.on) if (known := asked[i.cell]) else "")
+        return meant
+    every = installs_on(workspace, platforms)
+    meant = [install for install in every if install.is_open]
+    hint = f"compat show {workspace.name} --platform {platforms[0]}"
+    if words:
+        wanted = {split_platform(word)[0] for word in words}
+        meant = [install for install in meant if split_platform(install.cell)[0] in wanted]
+        for cell in sorted(wanted - {split_platform(install.cell)[0] for install in meant}):
+            parse_cell(cell, workspace.matrix)
+            message = f"metadata already answers {cell} on {listed(platforms)}"
+            raise UsageError.of(message, hint=f"{hint} shows it")
+        return meant
+    if not meant:
+        titles = listed([platform_title(name) for name in platforms])
+        answered = f"metadata answers all {count(len(every), 'plain install')} on {titles}"
+        raise NothingToDo.of(f"{answered}, so nothing is resolved", hint=f"{hint} shows them")
+    meant.reverse()
+    meant.sort(key=lambda install: str(install.on or ""))
+    return meant
 
 
 def _asked_each(
@@ -155,15 +160,6 @@ def _asked_each(
             else:
                 keep(question, answer)
     return errors
-
-
-def _ended(answers: Sequence[Any], errors: list[CompatError], other: bool, as_json: bool) -> int:
-    if as_json:
-        envelope({"answers": answers}, [fault for error in errors for fault in error.faults])
-    else:
-        without = f", {len(errors):,} without an answer" if errors else ""
-        note(f"{count(len(answers) + len(errors), 'plain install')} resolved{without}")
-    return max((error.exit_code for error in errors), default=1 if other else 0)
 
 
 def show_plain(workspace: Workspace) -> None:
@@ -198,12 +194,24 @@ def advised_plain(workspace: Workspace, request: Request) -> list[str]:
     asked = wanted_coordinates(request, positions(snapshot), snapshot.catalogue)
     if len(asked[subject]) != 1:
         return []
-    lines: dict[str, list[str]] = {}
-    for install in plain_installs(snapshot):
-        pair = (Version(install.release), Version(install.python))
-        if pair[0] in asked[subject] and (python not in wanted or pair[1] in asked[python]):
-            lines.setdefault(install_line(install), []).append(install.python)
-    return [f"Python {listed(pythons)}: {line}" for line, pythons in lines.items()]
+    return _lines(plain_installs(snapshot), asked[subject], asked.get(python))
+
+
+def _lines(
+    installs: Iterable[Install],
+    releases: Collection[Version],
+    pythons: Collection[Version] | None,
+) -> list[str]:
+    lines = dict[str, list[str]]()
+    for install in installs:
+        is_python = pythons is None or Version(install.python) in pythons
+        if is_python and Version(install.release) in releases:
+            # The line of an install without its Python, so that equal ones are printed once.
+            line = install_line(install)
+            for tail in (f", not {install.python}", f" for Python {install.python}"):
+                line = line.replace(tail, "", 1) if install.platform else line
+            lines.setdefault(line, []).append(install.python)
+    return [f"Python {listed(alike)}: {line}" for line, alike in lines.items()]
 
 
 def platforms_named(workspace: Workspace, text: str) -> tuple[PlatformName, ...]:
@@ -283,7 +291,7 @@ def plan_platforms(
     what = f"{count(len(installs), 'plain install')} on other platforms"
     say(f"{matrix.title}: {what}, by evidence: {by_evidence}")
     tally = Counter((install.state, install.platform) for install in installs)
-    numbers = {state: [tally[state, name] for name in platforms] for state in PLATFORM_STATES}
+    numbers = {state: [tally[state, name] for name in platforms] for state in INSTALL_STATES}
     table(
         ("answer", *map(platform_title, platforms)),
         [(INSTALL_STYLES[s].word, *(f"{n:,}" for n in of)) for s, of in numbers.items() if any(of)],
@@ -301,19 +309,9 @@ def platform_lines(
     releases: Collection[Version],
     pythons: Collection[Version] | None = None,
 ) -> list[str]:
-    installs, lines = installs_on(workspace, (platform,)), dict[str, list[str]]()
-    for install in installs:
-        is_python = pythons is None or Version(install.python) in pythons
-        if is_python and Version(install.release) in releases:
-            # The line of an install without its Python, so that equal ones are printed once.
-            line = install_line(install)
-            for tail in (f", not {install.python}", f" for Python {install.python}"):
-                line = line.replace(tail, "", 1)
-            lines.setdefault(line, []).append(install.python)
-    return [
-        *[f"Python {listed(alike)}: {line}" for line, alike in lines.items()],
-        installable_words(installs, platform, workspace.matrix.subject_axis.package),
-    ]
+    installs = installs_on(workspace, (platform,))
+    words = installable_words(installs, platform, workspace.matrix.subject_axis.package)
+    return [*_lines(installs, releases, pythons), words]
 
 
 def advised_elsewhere(

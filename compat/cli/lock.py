@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from compat import pipeline
 from compat.cli.arguments import Exit, given, option
-from compat.cli.installs import MOST_QUESTIONS, ask_plain, ask_platforms, platforms_named
+from compat.cli.installs import MOST_QUESTIONS, ask_installs, platforms_named
 from compat.cli.options import CELL_NAMES, MATRIX_NAME, OTHER_PLATFORM, LockerName, workspace_of
 from compat.cli.output import envelope, note, report, say, tell_disproofs
 from compat.cli.this_machine import locker_of, wheels_locker
@@ -75,11 +75,12 @@ def lock_command(
             raise UsageError.of("--platform excludes --plain and --check")
         resolver, named = wheels_locker(workspace, locker), platforms_named(workspace, platform)
         as_json = given.as_json
-        raise Exit(ask_platforms(workspace, named, words or (), resolver, jobs, most, as_json))
+        raise Exit(ask_installs(workspace, named, words or (), resolver, jobs, most, as_json))
     if plain:
         if words or check:
             raise UsageError.of("--plain covers every release: no cells, no --check")
-        raise Exit(ask_plain(workspace, locker_of(workspace, locker), jobs, most, given.as_json))
+        resolver = locker_of(workspace, locker)
+        raise Exit(ask_installs(workspace, (), (), resolver, jobs, most, given.as_json))
     facts, resolver = workspace.feasibility, locker_of(workspace, locker)
     cells = named_cells(facts, words, beyond_axes=True) if words else ()
     if not words:

@@ -16,10 +16,11 @@ from compat.cli.machine import interpreter, now
 from compat.cli.options import CELL_NAMES, MATRIX_NAME, OTHER_PLATFORM, workspace_of
 from compat.cli.output import about, answer, envelope, note, report, say, table
 from compat.declare.parsing import minor_series
+from compat.declare.platforms import PlatformName
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError
 from compat.fleet import choices
-from compat.lock.lockfile import Lock
+from compat.lock.lockfile import Lock, Locker
 from compat.plan.budget import MOST_SHARDS
 from compat.plan.cell import RECIPES, axis_coordinates, parse_cell
 from compat.plan.plan import (
@@ -162,7 +163,7 @@ def _prepare(workspace: Workspace, run_plan: choices.RunPlan, is_short: bool) ->
     """Lock what runs now and resolve old plain installs again. Reports on stderr: stdout is the
     plan.
     """
-    from compat.cli.installs import ask_plain, ask_platforms, platforms_named
+    from compat.cli.installs import ask_installs, platforms_named
     from compat.cli.lock import locked_each
     from compat.cli.this_machine import locker_of, wheels_locker
 
@@ -180,14 +181,13 @@ def _prepare(workspace: Workspace, run_plan: choices.RunPlan, is_short: bool) ->
     if is_short:
         return
     with contextlib.redirect_stdout(sys.stderr):
-        try:
-            ask_plain(workspace, locker, _LOCKERS, _PLAIN, False)
-        except CompatError as error:
-            note(f"warning: {error}")
+        asked: list[tuple[tuple[PlatformName, ...], Locker]] = [((), locker)]
         if workspace.matrix.platforms:
-            platforms, wheels = platforms_named(workspace, "all"), wheels_locker(workspace, "uv")
+            named, wheels = platforms_named(workspace, "all"), wheels_locker(workspace, "uv")
+            asked.append((named, wheels))
+        for platforms, resolver in asked:
             try:
-                ask_platforms(workspace, platforms, (), wheels, _LOCKERS, _PLAIN, False)
+                ask_installs(workspace, platforms, (), resolver, _LOCKERS, _PLAIN, False)
             except CompatError as error:
                 note(f"warning: {error}")
 

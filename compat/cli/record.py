@@ -30,20 +30,19 @@ from compat.plan.cell import Cell, parse_cell, split_platform
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import every_cell, lockable_cells
 from compat.results.clauses import Clause, ClauseBook
-from compat.results.installs import ANSWERS, plain_questions
+from compat.results.installs import ANSWERS, declared_installs
 from compat.results.intake import OLDEST, Checkout, handed
 from compat.results.learnt import (
     CLAUSES,
     LOCKED,
     PROBES,
+    LearntFiles,
     PlainAnswer,
     answer_of,
     decode_answers,
     keep_clauses,
     keep_plain,
     keep_probes,
-    kept_clauses,
-    kept_probes,
 )
 from compat.results.record import strict
 from compat.results.record_files import convert_records
@@ -332,8 +331,9 @@ class _Intake:
     def plain(self, path: Path) -> int:
         """Import plain-install results; a successful one needs its lock here."""
         workspace, taken = self.workspace, list[PlainAnswer]()
-        questions = plain_questions(workspace.feasibility)
-        planned = {cell.id: cell for _, cell, _ in questions if cell is not None}
+        facts = workspace.feasibility
+        asked = (install.cell for install in declared_installs(facts) if install.cell)
+        planned = {cell: parse_cell(cell, workspace.matrix) for cell in asked}
 
         handed_over = decode_answers(files.read(path).decode(errors="replace"), path.name)
         unplanned, known = "is not a plain install of this matrix", workspace.learnt.plain
@@ -341,7 +341,7 @@ class _Intake:
             with self.about(f"{path.name}: {answer.cell}"):
                 if answer.refusal is None and answer.cell not in workspace.lock_digests:
                     raise DeclarationError.of("reports packages, but its lock is not here")
-                taken += self.checked(answer, workspace.feasibility, planned[answer.cell])
+                taken += self.checked(answer, facts, planned[answer.cell])
         if taken:
             keep_plain(workspace.folder, taken)
             workspace.refresh()
@@ -467,8 +467,10 @@ class _LearntIntake(_Intake):
         workspace, known = self.workspace, self.workspace.learnt.clauses
         settled = {(c.facts, p) for c in known.conflicts for p in c.pythons}
         clauses: list[Clause] = []
-        handed_over = kept_clauses(folder, workspace.matrix).conflicts
-        for clause in sorted(handed_over, key=lambda clause: (clause.facts, clause.outcome)):
+        handed_over = LearntFiles(folder, workspace.matrix)
+        for clause in sorted(
+            handed_over.clauses.conflicts, key=lambda clause: (clause.facts, clause.outcome)
+        ):
             if settled.issuperset((clause.facts, python) for python in clause.pythons):
                 continue
             with self.about(f"{CLAUSES}: {clause.cell}"):
@@ -477,7 +479,7 @@ class _LearntIntake(_Intake):
                 if self.may_ask(len(clause.pythons)):
                     clauses.append(self._refused_again(clause))
         book, probes = ClauseBook([*known.conflicts, *clauses]), list[PlainAnswer]()
-        probed, asked = kept_probes(folder), workspace.learnt.asked
+        probed, asked = handed_over.probes, workspace.learnt.asked
         for probe in self._timely(
             probed, PROBES, asked, self._cells, "is not a cell of this matrix"
         ):

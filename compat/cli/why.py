@@ -97,8 +97,7 @@ def why_command(
             cells = [floor.release, floor.bounds.get("declared", "none")]
             for kind in _OWN:
                 series = floor.bounds.get(kind, "-")
-                groups = floor.needs.needs if floor.needs is not None else ()
-                of = [g for g in groups if g.kind == kind and g.series == series]
+                of = [g for g in floor.needs or () if g.kind == kind and g.series == series]
                 shown = f"{series} ({of[0].places}/{of[0].files})" if of else series
                 cells.append("?" if floor.needs is None else shown)
             cells += [why_words.short_answer(floor), floor.works_on, why_words.below_words(floor)]

@@ -9,7 +9,7 @@ from packaging.version import Version
 from compat.errors import CompatError, NothingToDo
 from compat.files import write
 from compat.index.metadata import MetadataReader, ResponseLimits, wheel_to_read
-from compat.search.needs import NEEDS, Needs, NeedsReader, ReleaseNeeds, encode_needs, kept_needs
+from compat.search.needs import NEEDS, Needs, ReleaseNeeds, encode_needs, kept_needs, release_needs
 from compat.search.why import subject_coordinates, subject_release
 from compat.workspace import Workspace
 
@@ -22,7 +22,7 @@ def with_wheels(
     Return it, and how many were read. `tell` gets a line for each wheel.
     """
     sources = MetadataReader(workspace.index, ResponseLimits())
-    reader, read = NeedsReader(), list[ReleaseNeeds]()
+    read = list[ReleaseNeeds]()
     subject = workspace.matrix.subject_axis.package
     for version in _releases_to_read(workspace, needs, asked):
         try:
@@ -36,7 +36,7 @@ def with_wheels(
         except CompatError as trouble:
             tell(f"{version} was not read: {trouble}")
             continue
-        read.append(reader.release_needs(version, wheel.filename, modules))
+        read.append(release_needs(version, wheel.filename, modules))
         tell(f"{version}: {read[-1].modules} modules")
     if read:
         # The Python of the reader bounds the syntax that it can read.

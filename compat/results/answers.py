@@ -28,21 +28,15 @@ from compat.declare.suite_table import Tier
 from compat.errors import CompatError, Fault
 from compat.index.release import Catalogue
 from compat.plan.cell import Cell, Coordinate, Recipe
-from compat.plan.feasible import Obstacle
 from compat.plan.plan import Fate, Feasible, Infeasible
 from compat.results.answer import (
     Answer,
-    CapabilityFault,
     EvidenceKind,
     Kind,
-    KnownRefusal,
-    Reason,
-    Score,
 )
 from compat.results.clauses import Clause, Disproof, FileClause
 from compat.results.judge import EvaluationContext
 from compat.results.learnt import PlainAnswer
-from compat.results.lifted import Lifted
 from compat.results.record import Capability, Record
 from compat.results.record_files import DayFile, RecordFiles
 from compat.results.runs import CellRuns, History, Run
@@ -420,39 +414,14 @@ class RunsByCell(LazyMapping[CellRuns]):
         super().__init__(lambda: table.ask(cells), runs)
 
 
-# The fields of an answer beyond its columns, of which those of `_LIKE` are numbers of `shared`, and
-# its outcome.
-_LIKE: dict[str, Any] = {
-    "capabilities": tuple[Capability, ...],
-    "faults": tuple[CapabilityFault, ...],
-    "score": Score,
-    "helpers": tuple[Capability, ...],
-    "lifted": tuple[Lifted, ...] | None,
-    "untried": tuple[str, ...],
-}
-_OWN: dict[str, Any] = {
-    "lock_digest": str | None,
-    "refusal": KnownRefusal | None,
-    "since": datetime.date | None,
-    "latest": datetime.date | None,
-    "stale": bool,
-    "changing": tuple[str, ...],
-    "blocked_by": str,
-    "reasons": tuple[str, ...],
-    "first": datetime.datetime | None,
-    "newest": datetime.date | None,
-    "due": Reason | None,
-    "outdated": tuple[str, ...],
-    "asks_as_today": bool,
-    "tested": int,
-    "days": int,
-    "isolation": Isolation,
-    "is_of_today": bool,
-    "locked": tuple[str, ...],
-    "outside": int,
-}
+# The fields of an answer beyond its columns; those of `_LIKE` are numbers of `shared`.
+_LIKE = ("capabilities", "faults", "score", "helpers", "lifted", "untried")
+_COLUMNS = ("cell", "kind", "evidence", "outcome", "expected", "obstacle", "planned", "history")
+_TYPES: dict[str, Any] = {field.name: field.type for field in msgspec.structs.fields(Answer)}
+_OWN = tuple(name for name in _TYPES if name not in (*_COLUMNS, *_LIKE))
 _PASSED: dict[bool, Outcome | None] = {True: Passed(), False: None}
-_Row: Any = tuple[(Failed | bool, *([int] * len(_LIKE)), *_OWN.values())]  # type: ignore[misc]
+_REST = [_TYPES[name] for name in _OWN]
+_Row: Any = tuple[(Failed | bool, *([int] * len(_LIKE)), *_REST)]  # type: ignore[misc]
 
 
 class AnswerReader:
@@ -760,26 +729,24 @@ def _columns(axes: Iterable[object]) -> list[str]:
     return [f"axis_{number}" for number, _ in enumerate(axes)]
 
 
-# The unshared values of a run; the numbers are those of its capabilities and of its metrics' names.
-_RunBody = tuple[
+# The fields of a run that no other shares; behind them stand its outcomes, and the numbers of its
+# capabilities and of its metrics' names.
+_ALONE = ("started", "seconds", "lock_digest", "suite_digest", "isolation", "tier")
+_Body: Any = tuple[
     datetime.datetime, float, str, str, Isolation, Tier, str, tuple[str, ...], int, int, bytes
 ]
-_Told = tuple[tuple[Capability, ...], tuple[str, ...]]
-_Names = tuple[tuple[str, str, str], ...]
-_SHARED: dict[str, Any] = {**_LIKE, "obstacle": Obstacle, "row": _Row}
-_SHARED |= {"told": _Told, "names": _Names}
+_SHARED: dict[str, Any] = {name: _TYPES[name] for name in (*_LIKE, "obstacle")} | {
+    "row": _Row,
+    "tried": tuple[tuple[Capability, ...], tuple[str, ...]],
+    "names": tuple[tuple[str, str, str], ...],
+}
 _Disproofs = list[tuple[Clause | None, FileClause | None, str, datetime.date]]
 
 
 def _encoded_run(record: Record, shared: _Numbers) -> bytes:
     names, values = record.measured
-    body: _RunBody = (
-        record.started,
-        float(record.seconds),
-        record.lock_digest,
-        record.suite_digest,
-        record.isolation,
-        record.tier,
+    body = (
+        *(getattr(record, name) for name in _ALONE),
         str(record.outcome),
         tuple(map(str, record.outcomes)),
         shared.of((record.capabilities, record.involved)),
@@ -790,23 +757,17 @@ def _encoded_run(record: Record, shared: _Numbers) -> bytes:
 
 
 def _run(cell: str, data: bytes, shared: Callable[[int, str], Any]) -> Run:
-    body: _RunBody = _decoder(_RunBody).decode(data)
-    started, seconds, lock_digest, suite_digest, isolation, tier, outcome, outcomes = body[:8]
-    capabilities, involved = shared(body[8], "told")
+    *alone, outcome, outcomes, tried, names, values = _decoder(_Body).decode(data)
+    capabilities, involved = shared(tried, "tried")
     return Run(
         cell=cell,
-        started=started,
+        **dict(zip(_ALONE, alone, strict=True)),
         outcome=_outcome(outcome),
         outcomes=tuple(map(_outcome, outcomes)),
-        seconds=seconds,
-        lock_digest=lock_digest,
-        suite_digest=suite_digest,
-        isolation=isolation,
-        tier=tier,
         capabilities=capabilities,
         involved=involved,
-        names=shared(body[9], "names"),
-        values=body[10],
+        names=shared(names, "names"),
+        values=values,
     )
 
 

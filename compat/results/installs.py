@@ -9,11 +9,12 @@ from __future__ import annotations
 import datetime
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -34,7 +35,8 @@ from compat.value import StrictValue
 if TYPE_CHECKING:
     from compat.results.snapshot import Snapshot
 
-PlainState = Literal[
+# In the order of lists: by a run, by a resolver or metadata, and what is not installable.
+InstallState = Literal[
     "works",
     "works-smoke",
     "partial",
@@ -44,28 +46,27 @@ PlainState = Literal[
     "broken",
     "broken-smoke",
     "resolves",
-    "refused",
+    "by-metadata",
     "needs-build",
+    "refused",
     "ruled-out",
+    "no-wheel",
     "not-admitted",
     "not-asked",
 ]
-PlatformState = Literal[
-    "resolves", "by-metadata", "needs-build", "refused", "ruled-out", "no-wheel", "not-admitted"
-]
-InstallState = Literal[PlainState, PlatformState]
-PLAIN_STATES: tuple[PlainState, ...] = get_args(PlainState)
-PLATFORM_STATES: tuple[PlatformState, ...] = get_args(PlatformState)
+INSTALL_STATES: tuple[InstallState, ...] = get_args(InstallState)
 # What installs on another platform, as far as metadata or a resolver show.
-INSTALLABLE: tuple[PlatformState, ...] = ("resolves", "by-metadata")
+INSTALLABLE: tuple[InstallState, ...] = ("resolves", "by-metadata")
 PlainGround = Literal["run", "resolver", "clause", "metadata", "none"]
 # As in answers; `locked` means that a resolver found packages.
-PlatformEvidence = Literal["locked", "asked", "declared"]
-_OWN = ("release", "python", "cell", "state", "outcome", "because", "on", "ground", "witness")
-_ELSEWHERE = (
-    *("platform", "release", "python", "cell", "state", "evidence", "outcome", "because", "on"),
-    *("lacking", "newest", "newest_pythons"),
-)
+InstallEvidence = Literal["tested", "locked", "asked", "inferred", "declared", "none"]
+_EVIDENCE: dict[PlainGround, InstallEvidence] = {
+    "run": "tested",
+    "resolver": "asked",
+    "clause": "inferred",
+    "metadata": "declared",
+    "none": "none",
+}
 
 
 class Install(StrictValue, frozen=True, kw_only=True):
@@ -98,10 +99,8 @@ class Install(StrictValue, frozen=True, kw_only=True):
     newest_pythons: tuple[str, ...] = ()
 
     @property
-    def evidence(self) -> PlatformEvidence:
-        if self.ground == "metadata":
-            return "declared"
-        return "locked" if self.state == "resolves" else "asked"
+    def evidence(self) -> InstallEvidence:
+        return "locked" if self.state == "resolves" else _EVIDENCE[self.ground]
 
     @property
     def is_open(self) -> bool:
@@ -110,7 +109,7 @@ class Install(StrictValue, frozen=True, kw_only=True):
 
     @property
     def row(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in (_ELSEWHERE if self.platform else _OWN)}
+        return {**asdict(self), "evidence": self.evidence}
 
 
 class InstallGroup:
@@ -151,8 +150,8 @@ class InstallGroup:
 
     @property
     def row(self) -> dict[str, Any]:
-        names = ("platform", "state", "outcome") if self.platform else ("state", "outcome", "on")
-        own = {name: getattr(self, name) for name in (*names, "count", "releases")}
+        names = ("platform", "state", "outcome", "on", "count", "releases")
+        own = {name: getattr(self, name) for name in names}
         return own | {"example": self.example.row if self.platform else self.example.because}
 
 
@@ -165,8 +164,7 @@ def install_causes(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
     platforms = list(dict.fromkeys(platform for platform, _, _ in groups))
 
     def order(cause: InstallGroup) -> tuple[int, int, int, str]:
-        states: tuple[InstallState, ...] = PLATFORM_STATES if cause.platform else PLAIN_STATES
-        rank = states.index(cause.state)
+        rank = INSTALL_STATES.index(cause.state)
         return platforms.index(cause.platform), rank, -cause.count, cause.outcome
 
     every = (InstallGroup(group, outcome) for (*_, outcome), group in groups.items())
@@ -179,7 +177,7 @@ def on_platforms(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
         groups.setdefault((install.release, install.platform), []).append(install)
     best = []
     for group in groups.values():
-        state = next(s for s in PLATFORM_STATES if any(install.state == s for install in group))
+        state = next(s for s in INSTALL_STATES if any(install.state == s for install in group))
         best.append(InstallGroup(install for install in group if install.state == state))
     return tuple(best)
 
@@ -192,48 +190,16 @@ def newest_on(
     return max(able, key=lambda release: Version(release.release), default=None)
 
 
-def plain_questions(facts: Feasibility) -> Iterator[tuple[Install, Cell | None, Obstacle | None]]:
-    """The plan's facts about packages deeper in the tree are ignored: the install tests them."""
-    subject, python = facts.matrix.subject, facts.matrix.interpreters.name
-    others = [axis.name for axis in facts.matrix.packages if axis is not facts.matrix.subject_axis]
-    pairs: dict[tuple[Version, Version], list[Cell]] = {}
-    for place in product(facts.matrix, facts.catalogue):
-        cell = Cell(matrix=facts.matrix.name, coordinates=place, recipe="fresh")
-        pairs.setdefault((cell.on(subject).version, cell.on(python).version), []).append(cell)
-    for (release, series), cells in sorted(pairs.items()):
-        install, chosen = Install(release=str(release), python=str(series)), None
-        obstacle = None
-        if not facts.usable(cells[0], facts.matrix.subject_axis):
-            obstacle = facts.unavailable(cells[0])
-        else:
-            # A resolver takes an admitted version with a file; without any, its message is about
-            # the admitted ones.
-            cells.sort(key=lambda cell: [cell.on(axis).version for axis in others], reverse=True)
-            admitted = (cell for cell in cells if facts.conflicting(cell) is None)
-            unmoved = (c for c in cells if not any(facts.moved(c, axis) for axis in others))
-            chosen = next(itertools.chain(admitted, unmoved), None)
-            obstacle = facts.excluded(chosen) if chosen else facts.conflicting(cells[0])
-        if obstacle is None and chosen is not None:
-            yield replace(install, cell=chosen.id), chosen, None
-        elif obstacle is not None and obstacle.kind == "yanked":
-            # An exact pin installs it, with a warning.
-            yield replace(install, because=obstacle.because), None, obstacle
-        else:
-            assert obstacle is not None, "what is not asked has an obstacle"
-            yield _of_metadata(install, "not-admitted", obstacle), None, obstacle
-
-
 def plain_installs(snapshot: Snapshot) -> tuple[Install, ...]:
-    def derived() -> tuple[Install, ...]:
-        return tuple(_known_install(snapshot, question) for question in snapshot.plain_questions)
-
-    return snapshot.once("plain-installs", derived)
+    """Those on the matrix's own platform, by run, resolver, clause or metadata."""
+    own = snapshot.own_installs
+    return snapshot.once("plain", lambda: tuple(_known_install(snapshot, i) for i in own))
 
 
 def plain_install(snapshot: Snapshot, cell: str) -> Install | None:
-    by_cell = snapshot.once("questions", lambda: {i.cell: i for i in snapshot.plain_questions})
-    question = by_cell.get(cell) if cell else None
-    return None if question is None else _known_install(snapshot, question)
+    by_cell = snapshot.once("plain-cells", lambda: {i.cell: i for i in snapshot.own_installs})
+    install = by_cell.get(cell) if cell else None
+    return None if install is None else _known_install(snapshot, install)
 
 
 def _known_install(snapshot: Snapshot, install: Install) -> Install:
@@ -257,9 +223,8 @@ def _known_install(snapshot: Snapshot, install: Install) -> Install:
             ground="resolver" if is_lock else "run",
         )
     # A missing build says less than metadata that no build could fix.
-    obstacle = None if known is None else known.obstacle
     is_open = answer is not None and answer.refusal is not None and is_spurious(answer.refusal)
-    if answer is not None and not (is_open and obstacle is not None):
+    if answer is not None and not (is_open and install.state == "ruled-out"):
         resolved = "a resolver finds packages that satisfy every requirement; they were not run"
         return _of_resolver(install, answer, resolved if answer.refusal is None else answer.because)
     if known is not None and known.refusal is not None and known.refusal.ground != "file":
@@ -273,10 +238,7 @@ def _known_install(snapshot: Snapshot, install: Install) -> Install:
             ground="clause",
             witness=refusal.witness,
         )
-    if obstacle is None:
-        return install
-    # An unavailable pin is named once for all that have it; a Python for all releases.
-    return _of_metadata(install, "ruled-out", obstacle, obstacle.between[0])
+    return install
 
 
 def _of_metadata(
@@ -327,22 +289,39 @@ def platform_facts(
     return Feasibility(other, replace(catalogue, required=every))
 
 
-def declared_installs(facts: Feasibility, platform: PlatformName) -> Iterator[Install]:
+def declared_installs(
+    facts: Feasibility, platform: PlatformName | Literal[""] = ""
+) -> Iterator[Install]:
+    """What metadata says of each release and Python on a platform, by default the matrix's own."""
     newest = _NewestFiles(facts)
-    for question, cell, unasked in plain_questions(facts):
+    subject, python = facts.matrix.subject, facts.matrix.interpreters.name
+    pairs: dict[tuple[Version, Version], list[Cell]] = {}
+    for place in product(facts.matrix, facts.catalogue):
+        cell = Cell(matrix=facts.matrix.name, coordinates=place, recipe="fresh")
+        pairs.setdefault((cell.on(subject).version, cell.on(python).version), []).append(cell)
+    for (release, series), cells in sorted(pairs.items()):
+        asked, obstacle = _asked(facts, cells)
         install = Install(
             platform=platform,
-            release=question.release,
-            python=question.python,
-            cell="" if cell is None else replace(cell, platform=platform).id,
-            state="by-metadata",
-            ground="metadata",
+            release=str(release),
+            python=str(series),
+            cell="" if asked is None else replace(asked, platform=platform).id,
+            state="by-metadata" if platform else "not-asked",
+            ground="metadata" if platform else "none",
         )
-        obstacle = unasked if cell is None else facts.obstacle(cell)
+        if asked is None and obstacle is not None and obstacle.kind == "yanked" and not platform:
+            # An exact pin installs it, with a warning.
+            yield replace(install, because=obstacle.because)
+            continue
+        is_asked = asked is not None
+        if asked is not None:
+            obstacle = facts.obstacle(asked)
         if obstacle is None:
             yield install
             continue
-        lacking, because = _without_file(facts, question.release, cell, obstacle)
+        lacking, because = "", obstacle.because
+        if platform:
+            lacking, because = _without_file(facts, install.release, asked, obstacle)
         if lacking:
             without = _of_metadata(install, "no-wheel", replace(obstacle, because=because), lacking)
             version, pythons = newest.of(lacking)
@@ -350,9 +329,27 @@ def declared_installs(facts: Feasibility, platform: PlatformName) -> Iterator[In
             continue
         # A release is named individually; a Python, or an unavailable package, once for all
         # releases.
-        is_python = cell is None and obstacle.kind == "requires-python"
+        is_python = not is_asked and (not platform or obstacle.kind == "requires-python")
         state: InstallState = "not-admitted" if is_python else "ruled-out"
-        yield _of_metadata(install, state, obstacle, "" if cell is None else obstacle.between[0])
+        yield _of_metadata(install, state, obstacle, obstacle.between[0] if is_asked else "")
+
+
+def _asked(facts: Feasibility, cells: list[Cell]) -> tuple[Cell | None, Obstacle | None]:
+    """The cell of a release and Python that represents a plain install, or why there is none.
+
+    The plan's facts about packages deeper in the tree are ignored: the install tests them.
+    """
+    others = [axis.name for axis in facts.matrix.packages if axis is not facts.matrix.subject_axis]
+    if not facts.usable(cells[0], facts.matrix.subject_axis):
+        return None, facts.unavailable(cells[0])
+    # A resolver takes an admitted version with a file; without any, its message is about the
+    # admitted ones.
+    cells.sort(key=lambda cell: [cell.on(axis).version for axis in others], reverse=True)
+    admitted = (cell for cell in cells if facts.conflicting(cell) is None)
+    unmoved = (c for c in cells if not any(facts.moved(c, axis) for axis in others))
+    chosen = next(itertools.chain(admitted, unmoved), None)
+    obstacle = facts.excluded(chosen) if chosen else facts.conflicting(cells[0])
+    return (chosen, None) if obstacle is None else (None, obstacle)
 
 
 def _without_file(
@@ -409,14 +406,11 @@ class _NewestFiles:
         return self._found.setdefault(package, newest)
 
 
-def with_platform_answers(
-    installs: Iterable[Install], answers: Mapping[str, PlainAnswer]
-) -> Iterator[Install]:
+def answered_elsewhere(install: Install, answers: Mapping[str, PlainAnswer]) -> Install:
     """Metadata is newer than an answer that it contradicts: it is read together with the index."""
-    for install in installs:
-        answer = answers.get(install.cell.partition("@")[0])
-        is_asked = answer is not None and install.state == "by-metadata"
-        yield _of_resolver(install, answer, answer.because) if answer and is_asked else install
+    answer = answers.get(install.cell.partition("@")[0])
+    is_asked = answer is not None and install.state == "by-metadata"
+    return _of_resolver(install, answer, answer.because) if answer and is_asked else install
 
 
 PLATFORMS_FOLDER = "platforms"
@@ -467,20 +461,23 @@ class PlatformFiles:
         matrix: Matrix,
         catalogue: Catalogue,
         keep: Callable[[str, Iterable[bytes], Callable[[], bytes]], bytes] | None = None,
-    ) -> tuple[Install, ...]:
-        """`keep` returns what the function makes of the sources, from where that is kept."""
+    ) -> Iterator[Install]:
+        """What metadata says on every platform, and resolvers on others. `keep` returns what the
+        function makes of the sources, from where that is kept.
+        """
 
         def declared() -> bytes:
+            own = declared_installs(Feasibility(matrix, catalogue))
             facts = ((self.facts(matrix, catalogue, name), name) for name in matrix.platforms)
-            return msgspec.msgpack.encode([i for each in facts for i in declared_installs(*each)])
+            every = [*own, *(i for each in facts for i in declared_installs(*each))]
+            return msgspec.msgpack.encode(every)
 
-        if not matrix.platforms:
-            return ()
-        wheels = read_if_there(self.wheels_path) or b""
-        body = declared() if keep is None else keep("platforms", (wheels,), declared)
-        known = msgspec.msgpack.decode(body, type=list[Install])
-        each = (
-            (self.answers(name), [i for i in known if i.platform == name])
-            for name in matrix.platforms
-        )
-        return tuple(i for answers, own in each for i in with_platform_answers(own, answers))
+        wheels = (read_if_there(self.wheels_path) or b"") if matrix.platforms else b""
+        body = declared() if keep is None else keep("installs", (wheels,), declared)
+        answers = cache(self.answers)
+        for install in msgspec.msgpack.decode(body, type=list[Install]):
+            yield (
+                answered_elsewhere(install, answers(install.platform))
+                if install.platform
+                else install
+            )

@@ -296,14 +296,21 @@ class LearntFiles:
 
     @cached_property
     def plain(self) -> dict[str, PlainAnswer]:
-        return _decoded(self._folder, PLAIN, self._texts[PLAIN], decode_answers) or {}
+        return self._answers(PLAIN)
+
+    @cached_property
+    def probes(self) -> dict[str, PlainAnswer]:
+        return self._answers(PROBES)
+
+    def _answers(self, name: str) -> dict[str, PlainAnswer]:
+        decode = partial(decode_answers, is_any_recipe=name == PROBES)
+        return _decoded(self._folder, name, self._texts[name], decode) or {}
 
     @cached_property
     def asked(self) -> dict[str, PlainAnswer]:
         """The last resolver's answer for each cell, by its id; the newer of answer and probe."""
         plain = self.plain
-        probes = _decoded(self._folder, PROBES, self._texts[PROBES], _decode_probes) or {}
-        newer = {c: p for c, p in probes.items() if c not in plain or plain[c].on <= p.on}
+        newer = {c: p for c, p in self.probes.items() if c not in plain or plain[c].on <= p.on}
         return {**plain, **newer}
 
     @cached_property
@@ -321,10 +328,6 @@ def _decoded(
 
 def _kept(folder: Path, name: str, decode: Callable[[str, str], T]) -> T | None:
     return _decoded(folder, name, read_if_there(folder / name), decode)
-
-
-def kept_clauses(folder: Path, matrix: Matrix) -> KeptClauses:
-    return _kept(folder, CLAUSES, partial(decode_clauses, matrix=matrix)) or KeptClauses()
 
 
 def keep_clauses(folder: Path, matrix: Matrix, clauses: KeptClauses) -> None:
@@ -354,23 +357,18 @@ def keep_blames(folder: Path, blames: Sequence[KeptBlame]) -> None:
     write(folder / BLAMES, f"[\n{listed}\n]\n")
 
 
-def _decode_probes(text: str, source: str) -> dict[str, PlainAnswer]:
-    return decode_answers(text, source, is_any_recipe=True)
-
-
-def kept_probes(folder: Path) -> dict[str, PlainAnswer]:
-    return _kept(folder, PROBES, _decode_probes) or {}
-
-
 def keep_probes(folder: Path, probes: Iterable[PlainAnswer]) -> None:
-    merged = kept_probes(folder) | {probe.cell: probe for probe in probes}
-    write(folder / PROBES, encode_answers(merged.values()))
+    _keep_answers(folder, PROBES, probes)
 
 
 def keep_plain(folder: Path, answers: Iterable[PlainAnswer]) -> None:
-    merged = _kept(folder, PLAIN, decode_answers) or {}
-    merged |= {answer.cell: answer for answer in answers}
-    write(folder / PLAIN, encode_answers(merged.values()))
+    _keep_answers(folder, PLAIN, answers)
+
+
+def _keep_answers(folder: Path, name: str, answers: Iterable[PlainAnswer]) -> None:
+    decode = partial(decode_answers, is_any_recipe=name == PROBES)
+    merged = (_kept(folder, name, decode) or {}) | {answer.cell: answer for answer in answers}
+    write(folder / name, encode_answers(merged.values()))
 
 
 def kept_audit(folder: Path) -> Audit | None:

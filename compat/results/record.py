@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import msgspec
 from packaging.utils import canonicalize_name
@@ -28,6 +28,9 @@ from compat.run.signatures import EXCEPTIONS, match_signature
 from compat.value import StrictValue
 
 Raw = dict[str, Any]
+# An outcome, or its text in a file; and an attempt with either.
+T = TypeVar("T")
+A = TypeVar("A")
 # Causes that were renamed in format 4, by their names before.
 RENAMED_CAUSES = {"not-as-asked": "environment-mismatch"}
 
@@ -163,21 +166,21 @@ class StepSeconds(StrictValue, frozen=True, kw_only=True):
     overhead: Seconds | None = None
 
 
-class _Try(StrictValue, frozen=True, kw_only=True):
+class _Try(StrictValue, Generic[T], frozen=True, kw_only=True):
+    outcome: T
     seconds: Seconds
     started: UtcDatetime
     isolation: Isolation
 
 
-class Attempt(_Try, frozen=True, kw_only=True):
+class Attempt(_Try[Outcome], frozen=True, kw_only=True):
     """One try inside a run; each uses a clean cell, and all are stored."""
 
-    outcome: Outcome
 
-
-class _Run(StrictValue, frozen=True, kw_only=True):
+class _Run(StrictValue, Generic[T, A], frozen=True, kw_only=True):
     cell: str
     matrix: Name
+    outcome: T
     lock_digest: Digest
     suite_digest: Digest
     started: UtcDatetime
@@ -194,9 +197,10 @@ class _Run(StrictValue, frozen=True, kw_only=True):
     step_seconds: StepSeconds = StepSeconds()
     log: str = ""
     run_url: RunUrl = ""
+    attempts: tuple[A, ...] = ()
 
 
-class Record(_Run, frozen=True, kw_only=True):
+class Record(_Run[Outcome, Attempt], frozen=True, kw_only=True):
     """One run of one cell. `started` is in UTC, and `log` a redacted excerpt of at most 4 KiB.
 
     `lock_digest` is empty without a lock, and so is then `suite_digest`: a resolution failure does
@@ -206,9 +210,6 @@ class Record(_Run, frozen=True, kw_only=True):
     that the interpreter runs at its start, wrong RECORDs. `tier` is how much of the suite was
     requested, since format 5; where no suite could run it is `full`.
     """
-
-    outcome: Outcome
-    attempts: tuple[Attempt, ...] = ()
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -220,16 +221,10 @@ class Record(_Run, frozen=True, kw_only=True):
         return names, [m.value for m in self.metrics]
 
 
-class _StoredTry(_Try, frozen=True, kw_only=True):
-    outcome: str
+_Stored = _Run[str, _Try[str]]
 
 
-class _Stored(_Run, frozen=True, kw_only=True):
-    outcome: str
-    attempts: tuple[_StoredTry, ...] = ()
-
-
-class _Written(_Stored, frozen=True, kw_only=True):
+class _Written(_Run[str, _Try[str]], frozen=True, kw_only=True):
     format: int
     digest: str
 
@@ -249,16 +244,8 @@ def is_cell_id(text: str) -> bool:
 
 
 def encode_record(record: Record) -> str:
-    stored = _Stored(
-        **{field: getattr(record, field) for field in _Run.__struct_fields__},
-        outcome=str(record.outcome),
-        attempts=tuple(
-            _StoredTry(
-                outcome=str(a.outcome), seconds=a.seconds, started=a.started, isolation=a.isolation
-            )
-            for a in record.attempts
-        ),
-    )
+    tries = tuple(_Try[str](**_texts(attempt)) for attempt in record.attempts)
+    stored = _Stored(**{**_texts(record), "attempts": tries})
     place = f"record of {record.cell}"
     try:
         # Through `convert`, so that an integer of seconds is written as the number that is read
@@ -361,22 +348,21 @@ def record_of_raw(raw: Raw) -> Record:
     return _record_of_stored(stored)
 
 
-def _record_of_stored(stored: _Stored) -> Record:
-    record = Record(
-        **{field: getattr(stored, field) for field in _Run.__struct_fields__},
-        outcome=parse_outcome(stored.outcome),
-        attempts=tuple(
-            Attempt(
-                outcome=parse_outcome(a.outcome),
-                seconds=a.seconds,
-                started=a.started,
-                isolation=a.isolation,
-            )
-            for a in stored.attempts
-        ),
-    )
+def _record_of_stored(stored: _Run[str, _Try[str]]) -> Record:
+    tries = tuple(Attempt(**_values(attempt)) for attempt in stored.attempts)
+    record = Record(**{**_values(stored), "attempts": tries})
     _refuse_unsound(record)
     return record
+
+
+def _texts(ran: Record | Attempt) -> Raw:
+    """The fields of a run, of which the outcome is a text."""
+    return {f: getattr(ran, f) for f in ran.__struct_fields__} | {"outcome": str(ran.outcome)}
+
+
+def _values(stored: _Run[str, _Try[str]] | _Try[str]) -> Raw:
+    fields = (_Run if isinstance(stored, _Run) else _Try).__struct_fields__
+    return {f: getattr(stored, f) for f in fields} | {"outcome": parse_outcome(stored.outcome)}
 
 
 def _refuse_unsound(record: Record) -> None:

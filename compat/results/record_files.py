@@ -81,14 +81,6 @@ class RecordFiles:
                             by_digest[name] = record
             yield from sorted(by_digest.values(), key=lambda record: record.started, reverse=True)
 
-    def cells(self) -> tuple[str, ...]:
-        cells: set[str] = set()
-        for name, (size, changed) in self.states():
-            with contextlib.suppress(OSError, ValueError):
-                path = self.folder / name
-                cells.update(_places(path, size, changed, path.lstat().st_ino))
-        return tuple(sorted(cells))
-
     def states(self) -> Iterator[tuple[str, tuple[int, int]]]:
         entries: list[os.DirEntry[str]] = []
         with contextlib.suppress(OSError), os.scandir(self.folder) as scan:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, overload
+from typing import Any
 
 from compat.declare.suite_table import Tier
 from compat.results.record import Capability, Record
@@ -78,20 +78,8 @@ class CellRuns(Sequence[Run]):
     def __iter__(self) -> Iterator[Run]:
         return iter(self._rows)
 
-    @overload
-    def __getitem__(self, index: int) -> Run: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Run]: ...
-
-    def __getitem__(self, index: int | slice) -> Run | Sequence[Run]:
+    def __getitem__(self, index: Any) -> Any:
         return self._rows[index]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._rows == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(self._rows)
 
 
 class Counted(StrictValue, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ from compat.plan.feasible import Feasibility, Obstacle
 from compat.plan.plan import Fate, Infeasible, facts_for, fate_of, lane_cells
 from compat.results.answer import Answer, Kind
 from compat.results.clauses import Disproof
-from compat.results.installs import Install, plain_questions
+from compat.results.installs import Install, declared_installs
 from compat.results.judge import (
     Attribution,
     EvaluationContext,
@@ -33,9 +34,6 @@ from compat.results.runs import History, Ran
 from compat.run.outcome import Failed, Outcome
 
 T = TypeVar("T")
-PlatformInstalls = Callable[[], tuple[Install, ...]]
-
-
 # A cell without a lock or a run: its plain answer, and the expected one.
 Untried = tuple[str, Kind, Kind | None]
 
@@ -63,7 +61,9 @@ class Snapshot:
         self._entries = entries
         self._before = before
         self._derived: dict[Hashable, Any] = {}
-        self._platforms: PlatformInstalls = tuple
+        self._installs: Callable[[], Iterable[Install]] = lambda: declared_installs(
+            self.feasibility
+        )
 
     @cached_property
     def entries(self) -> tuple[Answer, ...]:
@@ -81,13 +81,18 @@ class Snapshot:
     def disproofs(self) -> tuple[Disproof, ...]:
         return () if self._before is None else self._before.disproofs
 
-    def with_platforms(self, installs: PlatformInstalls) -> "Snapshot":
-        self._platforms = installs
+    def with_installs(self, installs: Callable[[], Iterable[Install]]) -> "Snapshot":
+        self._installs = installs
         return self
 
     @cached_property
+    def own_installs(self) -> tuple[Install, ...]:
+        """The plain installs here, with what the metadata of each release says of them."""
+        return tuple(takewhile(lambda install: not install.platform, self._installs()))
+
+    @cached_property
     def platform_installs(self) -> tuple[Install, ...]:
-        return self._platforms()
+        return tuple(install for install in self._installs() if install.platform)
 
     @cached_property
     def by_id(self) -> Mapping[str, Answer]:
@@ -135,15 +140,6 @@ class Snapshot:
     def feasible_on(self, axis: str, versions: Collection[Version]) -> Iterator[Cell]:
         entries = self.having({axis: versions})
         return (entry.cell for entry in entries if entry.planned and entry.obstacle is None)
-
-    @cached_property
-    def plain_questions(self) -> tuple[Install, ...]:
-        """The plain installs, with what the metadata of each release says of them."""
-
-        def asked() -> tuple[Install, ...]:
-            return tuple(install for install, _, _ in plain_questions(self.feasibility))
-
-        return self.kept("questions", tuple[Install, ...], asked)
 
     @cached_property
     def feasibility(self) -> Feasibility:

@@ -10,8 +10,8 @@ import datetime
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, cached_property
-from itertools import combinations, pairwise
+from functools import cache, cached_property, partial
+from itertools import accumulate, combinations, pairwise
 from typing import Literal, Protocol
 
 import msgspec
@@ -28,13 +28,7 @@ from compat.lock.mixed import (
 )
 from compat.results.record import Record
 from compat.run.outcome import PLACED, STAGES, Cause, Failed, Outcome, is_spurious
-from compat.search.boundary import (
-    FAILS_BELOW,
-    FAILS_FROM,
-    BoundarySearch,
-    Probe,
-    log_marginal,
-)
+from compat.search.boundary import FAILS_BELOW, FAILS_FROM, log_marginal
 from compat.value import Value
 
 # The result of an environment with some changes: the same failure, a pass, or unresolved.
@@ -45,9 +39,9 @@ Tried = Callable[[Iterable[str]], Trial]
 
 # ---- which few of many changes cause the failure
 
-# Where the middle of a list is unresolved, this many neighbours are tried before ddmin takes over.
-# Chosen on 2026-11-23: pairs that must move together leave one such position each.
-NEIGHBOURS = 3
+# This many unresolved positions in a list end its bisection, and ddmin takes over. Chosen on
+# 2026-11-23: pairs that must move together leave one such position each.
+MOST_OPEN = 4
 
 
 class Culprits(Value, frozen=True, kw_only=True):
@@ -85,65 +79,71 @@ def culprits(
     smallest = next((list(suspected) for suspected in first if tried(suspected) == "fails"), None)
     if smallest is None:
         suspects = list(dict.fromkeys(change for suspected in first for change in suspected))
-        smallest = _bisected(suspects, [c for c in changes if c not in suspects], tried)
+        smallest = _grown(suspects, [c for c in changes if c not in suspects], tried)
     members = sorted(_without_pairs(_minimised(smallest, tried), tried), key=changes.index)
     removals = [tried(other for other in members if other != name) for name in members]
     is_minimal = all(trial == "works" for trial in removals)
     return Culprits(changes=tuple(members), is_minimal=is_minimal)
 
 
-def _bisected(chosen: list[str], rest: list[str], tried: Tried) -> list[str]:
+def _grown(chosen: list[str], rest: list[str], tried: Tried) -> list[str]:
     """Bisection finds the needed ones, or a group that it cannot separate. All of both together
     fail.
     """
     while tried(chosen) != "fails":
-        end, is_needed = _shortest_failing(chosen, rest, tried)
-        if not is_needed:
-            return [*chosen, *rest[:end]]
-        chosen, rest = [rest[end - 1], *chosen], rest[: end - 1]
+        trial = partial(_with_prefix, tried, chosen, rest)
+        works, fails = bisected(len(rest), trial, MOST_OPEN)
+        if fails - works > 1:
+            return [*chosen, *rest[:fails]]
+        chosen, rest = [rest[works], *chosen], rest[:works]
     return chosen
 
 
-def _shortest_failing(chosen: list[str], rest: list[str], tried: Tried) -> tuple[int, bool]:
-    """The length of the shortest prefix of `rest` that fails together with `chosen`.
+def _with_prefix(tried: Tried, chosen: list[str], rest: list[str], end: int) -> Trial:
+    return tried([*chosen, *rest[:end]])
 
-    Also whether it passed without its last change, which unresolved trials may leave open.
+
+def bisected(
+    last: int,
+    trial: Callable[[int], Trial],
+    most_open: int,
+    weights: Sequence[float] = (),
+    is_near: Callable[[int, int], bool] = lambda works, fails: False,
+) -> tuple[int, int]:
+    """Return the last position that works and the first that fails, of which 0 and `last` do.
+
+    Unresolved positions are passed over; this many between the two end the search, and so does
+    `is_near`. A position's weight is how likely the failure begins there, by default the same.
     """
-    works, fails = 0, len(rest)
-    while fails - works > 1:
-        middle = (works + fails) // 2
-        near = sorted(range(works + 1, fails), key=lambda end: abs(end - middle))
-        for end in near[: 1 + NEIGHBOURS]:
-            trial = tried([*chosen, *rest[:end]])
-            if trial != "unresolved":
-                works, fails = (works, end) if trial == "fails" else (end, fails)
-                break
-        else:
-            return fails, False
-    return fails, True
+    works, fails, skipped = 0, last, set[int]()
+    before = list(accumulate(weights or (1.0,) * (last + 1)))
+    while not is_near(works, fails):
+        marks = [works, *sorted(n for n in skipped if works < n < fails), fails]
+        gaps = [gap for gap in pairwise(marks) if gap[1] - gap[0] > 1]
+        if not gaps or len(marks) - 2 >= most_open:
+            break
+        low, high = max(gaps, key=lambda gap: before[gap[1]] - before[gap[0]])
+        half = (before[low] + before[high]) / 2
+        middle = min(range(low + 1, high), key=lambda n: abs(before[n] - half))
+        match trial(middle):
+            case "works":
+                works = middle
+            case "fails":
+                fails = middle
+            case _:
+                skipped.add(middle)
+    return works, fails
 
 
 def _minimised(changes: list[str], tried: Tried) -> list[str]:
-    parts = 2
-    while len(changes) >= 2:
-        size, longer = divmod(len(changes), parts)
-        starts = [part * size + min(part, longer) for part in range(parts + 1)]
-        chunks = [changes[start:end] for start, end in pairwise(starts)]
-        smaller = next((chunk for chunk in chunks if tried(chunk) == "fails"), None)
-        if smaller is not None:
-            changes, parts = smaller, 2
-            continue
-        complements = (
-            [change for other in chunks if other is not chunk for change in other]
-            for chunk in chunks
-        )
-        smaller = next((rest for rest in complements if tried(rest) == "fails"), None)
-        if smaller is not None:
-            changes, parts = smaller, max(parts - 1, 2)
-        elif parts < len(changes):
-            parts = min(2 * parts, len(changes))
-        else:
-            break
+    """What is left once no half, no quarter and so on can be left out, down to single changes."""
+    size = len(changes) // 2
+    while size:
+        starts = range(0, len(changes), size)
+        rests = ([*changes[:start], *changes[start + size :]] for start in starts)
+        smaller = next((rest for rest in rests if rest and tried(rest) == "fails"), None)
+        changes, size = (changes, size // 2) if smaller is None else (smaller, size)
+        size = min(size, len(changes) // 2)
     return changes
 
 
@@ -165,9 +165,9 @@ def _without_pairs(changes: list[str], tried: Tried) -> list[str]:
 # index. A wrong date changes or prevents a day's lock; it cannot make a working environment fail.
 
 DAY = datetime.timedelta(days=1)
-# This many unlockable or unresolved days in a row end the search: its range is narrow enough.
-# Chosen on 2026-11-23; a lock takes a second.
-MOST_SKIPPED = 6
+# This many unlockable or unresolved days end the search: its range is narrow enough. Chosen on
+# 2026-11-23; a lock takes a second.
+MOST_SKIPPED = 7
 
 
 class DatedLock(Value, frozen=True, kw_only=True):
@@ -181,7 +181,7 @@ def narrowed(
     good: DatedLock,
     bad: DatedLock,
     lock_at: Callable[[datetime.datetime], Lock | None],
-    run: Callable[[Lock], Trial],
+    run: Callable[[DatedLock], Trial],
     is_near: Callable[[Lock, Lock], bool],
 ) -> tuple[DatedLock, DatedLock]:
     """Return the last day that passed and the first that failed, as near as `is_near` requires or
@@ -189,38 +189,25 @@ def narrowed(
 
     `lock_at` returns None for a day that cannot be locked. Equal locks run once.
     """
-    skipped: list[datetime.datetime] = []
+    morning = good.on.replace(hour=0, minute=0, second=0, microsecond=0) + DAY
+    mornings = (morning + n * DAY for n in range(math.ceil((bad.on - morning) / DAY)))
+    moments = [good.on, *mornings, bad.on]
+    last = len(moments) - 1
+    dated = {0: good, last: bad}
     trials: dict[str, Trial] = {good.lock.digest: "works", bad.lock.digest: "fails"}
-    while len(skipped) <= MOST_SKIPPED and not is_near(good.lock, bad.lock):
-        moment = _between(good.on, bad.on, skipped)
-        if moment is None:
-            break
-        lock = lock_at(moment)
-        if lock is not None and lock.digest not in trials:
-            trials[lock.digest] = run(lock)
-        if lock is None or trials[lock.digest] == "unresolved":
-            skipped.append(moment)
-        elif trials[lock.digest] == "works":
-            good = DatedLock(on=moment, lock=lock)
-        else:
-            bad = DatedLock(on=moment, lock=lock)
-    return good, bad
 
+    def trial(number: int) -> Trial:
+        if (lock := lock_at(moments[number])) is None:
+            return "unresolved"
+        dated[number] = DatedLock(on=moments[number], lock=lock)
+        if lock.digest not in trials:
+            trials[lock.digest] = run(dated[number])
+        return trials[lock.digest]
 
-def _between(
-    start: datetime.datetime, end: datetime.datetime, skipped: list[datetime.datetime]
-) -> datetime.datetime | None:
-    # The midnight in the middle of the longest stretch without a skipped day; None when none is
-    # left.
-    marks = sorted([start, end, *(day for day in skipped if start < day < end)])
-    stretches = sorted(pairwise(marks), key=lambda s: s[0] - s[1])
-    for first, last in stretches:
-        middle = first + (last - first) / 2
-        midnight = middle.replace(hour=0, minute=0, second=0, microsecond=0)
-        for moment in (midnight, midnight + DAY):
-            if first < moment < last:
-                return moment
-    return None
+    works, fails = bisected(
+        last, trial, MOST_SKIPPED, is_near=lambda w, f: is_near(dated[w].lock, dated[f].lock)
+    )
+    return dated[works], dated[fails]
 
 
 # ---- whether other locks have a failure that the bad end has and the good end lacks
@@ -600,27 +587,20 @@ class LockPair:
             return ends
         low, high = sorted((good, bad))
         releases = {pin.version for pin in self._laboratory.releases(name)}
-        inner = sorted((v for v in releases if low < v < high), reverse=bad > good)
-        versions = [bad, *inner, good]
-        search = BoundarySearch(len(versions), _weights(versions))
-        search.observe(0, "fails")
-        search.observe(len(versions) - 1, "works")
-        while (position := search.next()) is not None:
-            known = search.result
-            if known.works is not None and known.fails is not None:
-                between = set(range(known.fails + 1, known.works))
-                if between <= {*known.untestable, *known.unanswered}:
-                    break
-            search.observe(position, self._release_trial(changes, name, versions[position]))
-        boundary = search.result
-        works = boundary.works if boundary.works is not None else len(versions) - 1
-        fails = boundary.fails if boundary.fails is not None else 0
+        inner = sorted((v for v in releases if low < v < high), reverse=good > bad)
+        versions = [good, *inner, bad]
+        works, fails = bisected(
+            len(versions) - 1,
+            lambda number: self._release_trial(changes, name, versions[number]),
+            len(versions),
+            _weights(versions),
+        )
         low, high = sorted((versions[works], versions[fails]))
         return msgspec.structs.replace(
             ends,
             last_good=versions[works],
             first_bad=versions[fails],
-            untested=works - fails - 1,
+            untested=fails - works - 1,
             yanked=tuple(v for v in self._laboratory.yanked(name) if low <= v <= high),
         )
 
@@ -647,7 +627,7 @@ class LockPair:
         pins = [*self.good.pins, *self.bad.pins, *self._laboratory.releases(name)]
         return next((pin for pin in pins if (pin.name, pin.version) == (name, version)), None)
 
-    def _release_trial(self, changes: Sequence[str], name: str, version: Version) -> Probe:
+    def _release_trial(self, changes: Sequence[str], name: str, version: Version) -> Trial:
         pins = {name: self._pin(name, version)}
         for base, end in (
             (self._mixed(frozenset(changes)), self._good_name),
@@ -659,7 +639,7 @@ class LockPair:
             trial = self._trials.of(repinned(base, pins, "blame"), what)
             if trial != "unresolved":
                 return trial
-        return "untestable"
+        return "unresolved"
 
     def _mixed(self, changes: frozenset[str]) -> Lock:
         packages = [name for change in changes for name in self.exchanges[change].packages]
@@ -678,12 +658,12 @@ class LockPair:
 
 
 def _weights(versions: Sequence[Version]) -> list[float]:
-    """It is the probability that the version's successor breaks."""
+    """How likely each version breaks what the one before it did."""
     weights = [0.0]
-    for newer, older in pairwise(versions):
-        is_major, is_minor = newer.major != older.major, newer.minor != older.minor
+    for version, other in pairwise(versions):
+        is_major, is_minor = version.major != other.major, version.minor != other.minor
         weights.append(MAJOR if is_major else MINOR if is_minor else 1.0)
-    return [*weights, 0.0]
+    return weights
 
 
 # ---- the causes, one after the other
@@ -839,19 +819,11 @@ class _CauseSearch:
         laboratory = self._laboratory
         assert laboratory.dates is not None
         good_on, bad_on = laboratory.dates
-        moments: dict[str, datetime.datetime] = {}
-
-        def lock_at(moment: datetime.datetime) -> Lock | None:
-            lock = laboratory.lock_at(moment)
-            if lock is not None:
-                moments.setdefault(lock.digest, moment)
-            return lock
-
         return narrowed(
             DatedLock(on=good_on, lock=self._good),
             DatedLock(on=bad_on, lock=self._bad),
-            lock_at,
-            lambda lock: self.trials.of(lock, f"as of {moments[lock.digest]:%Y-%m-%d}"),
+            laboratory.lock_at,
+            lambda day: self.trials.of(day.lock, f"as of {day.on:%Y-%m-%d}"),
             lambda good, bad: (
                 len(exchanges_between(good, bad, laboratory.asks, laboratory.runner)) <= FEW
             ),

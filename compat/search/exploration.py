@@ -92,12 +92,6 @@ class Exploration:
     def run_kind(self) -> ProbeKind | None:
         return next(iter(self._run_kinds), None)
 
-    def next(self) -> ExploreProbe | None:
-        lock, run = self._best_lock(), self._best_run()
-        if lock is None or run is None:
-            return self._begun(lock or run)
-        return self._begun(lock if self._worth(lock) >= self._worth(run) else run)
-
     def next_lock(self, left: float = math.inf) -> ExploreProbe | None:
         return self._begun(self._best_lock(), left)
 

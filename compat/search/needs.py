@@ -72,6 +72,8 @@ class Unreadable(Value, frozen=True, kw_only=True):
     because: str
 
 
+# Many releases share a content.
+@functools.cache
 def needs_of(source: bytes) -> tuple[Need, ...] | Unreadable:
     """Return what a module needs beyond Python 3.0, by line; Unreadable where it is larger than
     MOST_SOURCE_BYTES or the running interpreter cannot parse it.
@@ -383,42 +385,34 @@ class Needs(StrictValue, frozen=True, kw_only=True):
         return Needs(releases=tuple(ordered), read_by=read_by)
 
 
-class NeedsReader:
-    """Reads what modules need; a content that many releases share is read once."""
-
-    def __init__(self) -> None:
-        self._needs_of = functools.cache(needs_of)
-
-    def release_needs(
-        self, release: Version, wheel: str, modules: Mapping[str, bytes]
-    ) -> ReleaseNeeds:
-        places: dict[tuple[NeedKind, Series], list[NeedPlace]] = defaultdict(list)
-        unread = 0
-        for path, source in sorted(modules.items()):
-            needs = self._needs_of(source)
-            if isinstance(needs, Unreadable):
-                unread += 1
-                continue
-            for need in needs:
-                if need.needs >= _OLDEST:
-                    place = NeedPlace(file=path, line=need.line, feature=need.feature[:500])
-                    places[need.kind, need.needs].append(place)
-        return ReleaseNeeds(
-            release=str(release),
-            wheel=wheel,
-            modules=len(modules) - unread,
-            unread=unread,
-            needs=tuple(
-                SeriesNeeds(
-                    kind=kind,
-                    series=f"{series[0]}.{series[1]}",
-                    places=len(lines),
-                    files=len({place.file for place in lines}),
-                    first=tuple(lines[:MOST_PLACES]),
-                )
-                for (kind, series), lines in sorted(places.items())
-            ),
-        )
+def release_needs(release: Version, wheel: str, modules: Mapping[str, bytes]) -> ReleaseNeeds:
+    places: dict[tuple[NeedKind, Series], list[NeedPlace]] = defaultdict(list)
+    unread = 0
+    for path, source in sorted(modules.items()):
+        needs = needs_of(source)
+        if isinstance(needs, Unreadable):
+            unread += 1
+            continue
+        for need in needs:
+            if need.needs >= _OLDEST:
+                place = NeedPlace(file=path, line=need.line, feature=need.feature[:500])
+                places[need.kind, need.needs].append(place)
+    return ReleaseNeeds(
+        release=str(release),
+        wheel=wheel,
+        modules=len(modules) - unread,
+        unread=unread,
+        needs=tuple(
+            SeriesNeeds(
+                kind=kind,
+                series=f"{series[0]}.{series[1]}",
+                places=len(lines),
+                files=len({place.file for place in lines}),
+                first=tuple(lines[:MOST_PLACES]),
+            )
+            for (kind, series), lines in sorted(places.items())
+        ),
+    )
 
 
 def encode_needs(needs: Needs) -> str:

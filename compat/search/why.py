@@ -51,7 +51,8 @@ class PythonFloor(Value, frozen=True, kw_only=True):
     `bounds` has the series of each. `works_on` is the lowest Python on which a tested cell works,
     in part at least. Needs beyond that are `unreached`: no
     capability of the suite used them. `below` has the best cell on each Python below both, the
-    newest first; `needs` is None where the sources were not read.
+    newest first. `needs` has what vermin found in `modules`, and is None where the wheel was not
+    read; `unread` modules could not be.
     """
 
     release: str
@@ -59,10 +60,12 @@ class PythonFloor(Value, frozen=True, kw_only=True):
     series: str
     keepers: tuple[Keeper, ...]
     bounds: dict[Keeper, str]
-    unreached: tuple[SeriesNeeds, ...]
+    modules: int
+    unread: int
+    needs: tuple[SeriesNeeds, ...] | None
     works_on: str
     below: tuple[CellBelow, ...]
-    needs: ReleaseNeeds | None
+    unreached: tuple[SeriesNeeds, ...]
 
 
 class PackageFloor(Value, frozen=True, kw_only=True):
@@ -121,7 +124,9 @@ def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFl
         unreached=() if read is None or works_on is None else read.above(works_on),
         works_on=str(works_on or ""),
         below=below,
-        needs=read,
+        modules=0 if read is None else read.modules,
+        unread=0 if read is None else read.unread,
+        needs=None if read is None else read.needs,
     )
 
 

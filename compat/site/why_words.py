@@ -46,7 +46,7 @@ def keeper_sentence(floor: PythonFloor) -> str:
         most = max(bounds, default=Version("3.6"))
         return (
             f"Python {series} is declared only: nothing that was found in its"
-            f" {count(read.modules, 'module')} needs more than Python {most}."
+            f" {count(floor.modules, 'module')} needs more than Python {most}."
         )
     return f"{_needed_by(floor, hardest)}{_declared(floor)}"
 
@@ -56,7 +56,7 @@ def place_lines(floor: PythonFloor) -> tuple[str, ...]:
         return ()
     lines = []
     for kind in _OWN:
-        for group in floor.needs.needs:
+        for group in floor.needs:
             if group.kind == kind and group.series == floor.series:
                 lines += [f"{p.file}:{p.line}: {p.feature}" for p in group.first]
                 if group.places > len(group.first):
@@ -157,7 +157,7 @@ def below_words(floor: PythonFloor) -> str:
 def _needed_by(floor: PythonFloor, hardest: Keeper) -> str:
     read = floor.needs
     assert read is not None, "only what was read needs anything"
-    groups = {g.kind: g for g in read.needs if g.series == floor.series}
+    groups = {g.kind: g for g in read if g.series == floor.series}
     words = [_group(groups[kind]) for kind in _OWN if kind in groups]
     sentence = f"Python {floor.series} is needed by {listed(words)}"
     if hardest == "annotation":

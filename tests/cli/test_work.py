@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 from support.evidence import FINE, evidence
+from support.made_records import cells_in
 from support.ran import Run
 
 from compat import pipeline
@@ -103,7 +104,7 @@ def test_a_cell_that_the_index_does_not_answer_for_costs_no_other_cell_its_run(
     found = run("run", "demo", CELL, RELAXED)
     assert (found.code, cells.ran) == (3, [CELL])
     assert f"{RELAXED}  the index is down" in found.err
-    assert RecordFiles(root / "matrices" / "demo").cells() == (CELL,)
+    assert cells_in(RecordFiles(root / "matrices" / "demo")) == (CELL,)
 
 
 def test_a_refusal_is_counted_and_remembered_while_the_others_run(
@@ -120,7 +121,7 @@ def test_a_refusal_is_counted_and_remembered_while_the_others_run(
     assert (found.code, cells.ran) == (1, [CELL])
     assert f"/2] {OLD}  lock-fail:conflict(deep<2): dep 1.1 depends on deep<2" in found.err
     assert f"/2] {CELL}  pass" in found.err
-    assert set(RecordFiles(root / "matrices" / "demo").cells()) == {CELL, OLD}
+    assert set(cells_in(RecordFiles(root / "matrices" / "demo"))) == {CELL, OLD}
 
 
 def test_where_no_worker_takes_cells_any_more_none_is_locked_for_them(

@@ -3,23 +3,19 @@
 from support.world import catalogue_of, matrix_of, world
 
 from compat.declare.load import decode_matrix
-from compat.plan.cell import Cell
-from compat.plan.feasible import Feasibility, Obstacle
-from compat.results.installs import Install, plain_questions
+from compat.plan.feasible import Feasibility
+from compat.results.installs import Install, declared_installs
 
 WORLD = world("published")
 
 
-Question = tuple[Install, Cell | None, Obstacle | None]
-
-
-def questions() -> dict[tuple[str, str], Question]:
+def questions() -> dict[tuple[str, str], Install]:
     facts = Feasibility(matrix_of(WORLD), catalogue_of(WORLD))
-    return {(one[0].release, one[0].python): one for one in plain_questions(facts)}
+    return {(one.release, one.python): one for one in declared_installs(facts)}
 
 
 def test_each_release_is_asked_with_what_it_publishes_on_each_python_that_it_admits() -> None:
-    cells = {pair: cell.id for pair, (_, cell, _) in questions().items() if cell is not None}
+    cells = {pair: install.cell for pair, install in questions().items() if install.cell}
     assert cells == {
         ("1.0", "3.8"): "py3.8-dep1-demo1.0",
         # dep 1 has no file for Python 3.9, which the resolver is to say.
@@ -29,10 +25,9 @@ def test_each_release_is_asked_with_what_it_publishes_on_each_python_that_it_adm
 
 
 def test_a_python_that_the_release_does_not_admit_is_not_asked_about() -> None:
-    install, cell, obstacle = questions()["2.0", "3.8"]
-    assert (install.cell, cell, install.state) == ("", None, "not-admitted")
-    assert obstacle is not None
-    assert obstacle.kind == "requires-python"
+    install = questions()["2.0", "3.8"]
+    assert (install.cell, install.state) == ("", "not-admitted")
+    assert install.outcome == "plan-fail:requires-python"
 
 
 def test_of_several_that_a_release_admits_the_newest_is_asked() -> None:
@@ -40,7 +35,7 @@ def test_of_several_that_a_release_admits_the_newest_is_asked() -> None:
     demo = next(package for package in document["packages"] if package["name"] == "demo")
     demo["releases"][0]["requires"] = ["dep"]
     facts = Feasibility(matrix_of(document), catalogue_of(document))
-    install, _, _ = next(plain_questions(facts))
+    install = next(declared_installs(facts))
     assert (install.release, install.cell) == ("1.0", "py3.8-dep2-demo1.0")
 
 
@@ -52,7 +47,5 @@ def test_a_cell_that_people_excluded_is_not_asked_about() -> None:
     )
     text = document["matrix"].rstrip().removesuffix("]") + excluding
     facts = Feasibility(decode_matrix(text.encode(), "world"), catalogue_of(document))
-    _, cell, obstacle = next(plain_questions(facts))
-    assert cell is None
-    assert obstacle is not None
-    assert obstacle.kind == "excluded"
+    install = next(declared_installs(facts))
+    assert (install.cell, install.outcome) == ("", "plan-fail:excluded")

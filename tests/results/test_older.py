@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.made_records import CELL, NOW, full
+from support.made_records import CELL, NOW, cells_in, full
 
 from compat.results.record import encode_record, record_digest
 from compat.results.record_files import RecordFiles, convert_records
@@ -24,7 +24,7 @@ def store(tmp_path: Path) -> RecordFiles:
 
 def test_a_batch_becomes_lines_of_its_day_with_the_same_digests(store: RecordFiles) -> None:
     assert convert_records(store) == (3, [])
-    records = {cell: store.records(cell) for cell in store.cells()}
+    records = {cell: store.records(cell) for cell in cells_in(store)}
     digests = {cell: record_digest(encode_record(record)) for cell, (record,) in records.items()}
     assert digests == DIGITS
     names = sorted(path.name for path in store.folder.iterdir())

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.made_records import CELL, NOW, OTHER_LOCK, full, ran
+from support.made_records import CELL, NOW, OTHER_LOCK, cells_in, full, ran
 
 import compat.files as files
 import compat.results.record_files as module
@@ -43,7 +43,7 @@ class TestTheStore:
     def test_a_record_is_read_as_it_was_kept(self, store: RecordFiles) -> None:
         assert store.add(full())
         assert store.records(CELL) == (full(),)
-        assert store.cells() == (CELL,)
+        assert cells_in(store) == (CELL,)
 
     def test_the_identical_record_is_kept_once(self, store: RecordFiles) -> None:
         assert [store.add(full()), store.add(full())] == [True, False]
@@ -65,12 +65,12 @@ class TestTheStore:
 
     def test_a_cell_that_never_ran_has_no_records(self, store: RecordFiles) -> None:
         assert store.records(CELL) == ()
-        assert store.cells() == ()
+        assert cells_in(store) == ()
 
     def test_what_cannot_be_read_back_is_not_kept(self, store: RecordFiles) -> None:
         with pytest.raises(RecordError):
             store.add(ran("pass", cell="../../tmp/x"))
-        assert store.cells() == ()
+        assert cells_in(store) == ()
 
 
 class TestFiles:
@@ -125,7 +125,7 @@ class TestFiles:
         assert [record for _, record in store.read(only_file(store)).records] == [ran("pass")]
         assert (len(lines_in(store)), store.damaged(NOW)) == (3, ())
         store.withdraw("", "all of them")
-        assert store.cells() == ()
+        assert cells_in(store) == ()
 
     def test_a_folder_that_is_not_there_is_told_with_its_place(self, tmp_path: Path) -> None:
         with pytest.raises(CompatError) as caught:
@@ -212,7 +212,7 @@ class TestDamage:
         (store.folder / ".hidden").mkdir()
         assert ["2026-11-01.jsonl" in fault for fault in self.faults(store)] == [True, True, False]
         assert "`compat ci convert tff`" in self.faults(store)[2]
-        assert store.cells() == (CELL,)
+        assert cells_in(store) == (CELL,)
 
     def test_a_folder_that_cannot_be_listed_is_a_fault(
         self, store: RecordFiles, monkeypatch: pytest.MonkeyPatch

@@ -32,9 +32,9 @@ class Worlds:
         number = sum(day <= (moment - BEGIN).days for day in self.releases)
         return None if (moment - BEGIN).days in self.lost else lock_of(number)
 
-    def run(self, lock: Lock) -> Trial:
+    def run(self, day: DatedLock) -> Trial:
         self.runs += 1
-        return "fails" if lock.pins[0].version >= Version(str(self.broken)) else "works"
+        return "fails" if day.lock.pins[0].version >= Version(str(self.broken)) else "works"
 
     def narrowed(self) -> tuple[int, int]:
         end = BEGIN + DAYS * DAY

@@ -7,9 +7,9 @@ from compat.errors import DeclarationError
 from compat.search.needs import (
     MOST_PLACES,
     Needs,
-    NeedsReader,
     decode_needs,
     encode_needs,
+    release_needs,
 )
 
 ANNOTATED = b"def f(x: list[int]): ...\n"
@@ -17,7 +17,7 @@ ANNOTATED = b"def f(x: list[int]): ...\n"
 
 def needs(**modules: bytes) -> Needs:
     named = {f"{name}.py": source for name, source in modules.items()}
-    read = NeedsReader().release_needs(Version("1.0"), "demo-1.0-py3-none-any.whl", named)
+    read = release_needs(Version("1.0"), "demo-1.0-py3-none-any.whl", named)
     return Needs().with_releases([read], "vermin 1 on Python 3.11")
 
 

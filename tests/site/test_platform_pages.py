@@ -15,12 +15,12 @@ from compat.declare.platforms import PlatformNames
 from compat.plan.cell import split_platform
 from compat.results.installs import (
     Install,
+    answered_elsewhere,
     declared_installs,
     install_causes,
     newest_on,
     on_platforms,
     platform_facts,
-    with_platform_answers,
 )
 from compat.results.learnt import LOCKED, PlainAnswer
 from compat.site.api.documents import api, cell_files
@@ -37,17 +37,17 @@ PAGE, DOCUMENT = "demo/plain/index.html", "api/v1/demo/platform-installs.json"
 def installs(answers: tuple[PlainAnswer, ...] = ()) -> tuple[Install, ...]:
     by_cell = {answer.cell: answer for answer in answers}
     return tuple(
-        install
+        answered_elsewhere(install, by_cell)
         for name in NAMES
-        for install in with_platform_answers(
-            declared_installs(platform_facts(DECLARED, CATALOGUE, None, name), name), by_cell
-        )
+        for install in declared_installs(platform_facts(DECLARED, CATALOGUE, None, name), name)
     )
 
 
 def platforms_edition(*answers: PlainAnswer) -> Edition:
     of = edition(Shelf(), matrix=DECLARED)
-    of.reports[0].snapshot.with_platforms(lambda: installs(answers))
+    known = of.reports[0].snapshot
+    own = known.own_installs
+    known.with_installs(lambda: (*own, *installs(answers)))
     return of
 
 
@@ -82,7 +82,9 @@ def test_a_visitor_elsewhere_is_told_first_what_is_known_and_gets_a_container() 
         install.cell: msgspec.structs.replace(install, state="no-wheel") for install in installs()
     }
     of = platforms_edition()
-    of.reports[0].snapshot.with_platforms(lambda: tuple(none.values()))
+    known = of.reports[0].snapshot
+    own = known.own_installs
+    known.with_installs(lambda: (*own, *none.values()))
     said = main_words(printed(of)["demo/advise/macos-arm64/index.html"])
     assert "Use the Docker tab" in said
     assert 'value="macos-arm64" data-path="advise/macos-arm64/"' in pages["demo/index.html"]

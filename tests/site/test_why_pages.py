@@ -7,7 +7,7 @@ from packaging.version import Version
 from support.editions import EARLY, MOVING, POLICY, TOLD, URL, files
 from support.known import DAY, MATRIX, Shelf
 
-from compat.search.needs import Needs, NeedsReader
+from compat.search.needs import Needs, release_needs
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition, MatrixReport
 from compat.site.pages.page_list import pages
@@ -18,10 +18,9 @@ SENTENCE = "Python 3.9 is needed by annotations only: 1 annotation in 1 file"
 
 
 def needs() -> Needs:
-    reader, source = NeedsReader(), b"def f(x: list[int]): ...\n"
+    source = b"def f(x: list[int]): ...\n"
     read = [
-        reader.release_needs(Version(version), "demo.whl", {HOSTILE: source})
-        for version in ("1.0", "2.0")
+        release_needs(Version(version), "demo.whl", {HOSTILE: source}) for version in ("1.0", "2.0")
     ]
     return Needs().with_releases(read, "vermin 1 on Python 3.11")
 

@@ -18,6 +18,7 @@ from compat.results.record import (
     decode_record,
     encode_record,
 )
+from compat.results.record_files import RecordFiles
 from compat.run.evidence import MOST_METRIC, Installed, Metric
 from compat.run.isolation import HIGHEST_FIRST
 from compat.run.outcome import CAUSES, STAGES, Failed, Outcome, Passed, parse_outcome
@@ -241,3 +242,9 @@ def runs(draw: st.DrawFn, told: tuple[str, ...] = _TOLD) -> Record:
         suite=draw(st.sampled_from([SUITE, OTHER_SUITE])),
         capabilities=capabilities(**draw(statuses), **({"last": "no"} if failing else {})),
     )
+
+
+def cells_in(store: RecordFiles) -> tuple[str, ...]:
+    """The cells with a record in a store."""
+    days = (store.read(store.folder / name) for name, _ in store.states())
+    return tuple(sorted({record.cell for day in days for _, record in day.records}))

@@ -19,6 +19,7 @@ from actions import EXAMPLE, HERE, Forge, read
 from support import github_server
 from support.fake_index import FakeIndex
 from support.github_api import GitHubApi, serving
+from support.made_records import cells_in
 from support.zoo import SERIES, pytest_and_its_needs, repacked, serve, wheel
 
 from compat.lock.lock_text import decode_pins
@@ -321,12 +322,12 @@ def test_the_records_are_committed_and_the_pages_are_published(
     clone = tmp_path / "clone"
     git("clone", "--quiet", str(recorded.origin), str(clone), cwd=tmp_path)
     store = RecordFiles(clone / "matrices" / "ferry")
-    assert sorted(store.cells()) == sorted(cells_of(recorded))
+    assert sorted(cells_in(store)) == sorted(cells_of(recorded))
     outcomes = {
-        cell: str(record.outcome) for cell in store.cells() for record in store.records(cell)
+        cell: str(record.outcome) for cell in cells_in(store) for record in store.records(cell)
     }
     red = {cell for cell, outcome in outcomes.items() if outcome.startswith("test-fail:assertion")}
-    assert {record.run_url for cell in store.cells() for record in store.records(cell)} == {
+    assert {record.run_url for cell in cells_in(store) for record in store.records(cell)} == {
         "https://github.com/someone/compat/actions/runs/7"
     }
     # Of each record GitHub signs that this workflow took the file that is in the commit.

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 from importlib import resources
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec.structs import asdict
@@ -33,10 +33,9 @@ from compat.results.compare import Change, LaneAlert, LaneCell
 from compat.results.coverage import cell_count
 from compat.results.installs import (
     Install,
+    InstallEvidence,
+    InstallState,
     PlainGround,
-    PlainState,
-    PlatformEvidence,
-    PlatformState,
     install_causes,
     plain_installs,
 )
@@ -44,10 +43,8 @@ from compat.results.lifted import Lifted, lifted
 from compat.results.record import Capability, Record, Status, StepSeconds
 from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Failed, Passed
-from compat.search.needs import SeriesNeeds
 from compat.search.why import (
     CellBelow,
-    Keeper,
     PackageFloor,
     PythonFloor,
     package_floor,
@@ -833,23 +830,28 @@ class WorksInstead(Value, frozen=True, kw_only=True):
     lock: SitePath
 
 
-class PlainInstallRow(Value, frozen=True, kw_only=True):
-    """A plain install on one Python: what it comes to, and what works instead, null where nothing
-    was tested.
+class InstallRow(Value, frozen=True, kw_only=True):
+    """A plain install on one Python, of the matrix's own platform where `platform` is empty: what
+    it comes to, and what works instead, null where nothing was tested.
 
     `because` is the number of its sentence in `sentences`; the rest is as the command line has it.
     """
 
+    platform: PlatformName | Literal[""]
     release: str
     python: str
     cell: str
-    state: PlainState
+    state: InstallState
+    evidence: InstallEvidence
+    ground: PlainGround
     outcome: str
     because: int
     on: datetime.date | None
-    ground: PlainGround
     witness: str
-    instead: WorksInstead | None
+    lacking: str
+    newest: str
+    newest_pythons: tuple[str, ...]
+    instead: WorksInstead | None = None
 
 
 class PlainCause(StrictValue, frozen=True, kw_only=True):
@@ -859,28 +861,13 @@ class PlainCause(StrictValue, frozen=True, kw_only=True):
     the sentence of the newest release.
     """
 
-    state: PlainState
+    platform: PlatformName | Literal[""]
+    state: InstallState
     outcome: str
     example: str
     on: tuple[datetime.date, datetime.date] | None
     count: int
     releases: dict[str, tuple[str, ...]]
-
-
-class PlainInstalls(Document, frozen=True, kw_only=True):
-    """What a plain install of each release on each Python comes to, oldest release first; and each
-    cause once.
-
-    `resolves` means that a resolver finds packages, not that they work; `on` is the day of a row's
-    run or answer. `command` asks it, with the release in the place of `RELEASE`. `sentences` has
-    each sentence once.
-    """
-
-    package: str
-    command: str
-    sentences: tuple[str, ...]
-    installs: tuple[PlainInstallRow, ...]
-    causes: tuple[PlainCause, ...]
 
 
 class OtherPlatformFacts(Value, frozen=True, kw_only=True):
@@ -894,35 +881,21 @@ class OtherPlatformFacts(Value, frozen=True, kw_only=True):
     runner: str
 
 
-class PlatformInstallRow(Value, frozen=True, kw_only=True):
-    """A plain install on one Python of a platform; `because` is the number of its sentence in
-    `sentences`, the rest is as the command line has it.
-    """
+class Installs(Document, frozen=True, kw_only=True):
+    """What a plain install of each release on each Python comes to, oldest release first: on the
+    matrix's own platform, with each cause once, or on others, where nothing was run.
 
-    platform: PlatformName
-    release: str
-    python: str
-    cell: str
-    state: PlatformState
-    evidence: PlatformEvidence
-    outcome: str
-    because: int
-    on: datetime.date | None
-    lacking: str
-    newest: str
-    newest_pythons: tuple[str, ...]
-
-
-class PlatformInstalls(Document, frozen=True, kw_only=True):
-    """What a plain install of each release on each Python comes to on other platforms, where
-    nothing was run: by metadata (`declared`), or by a resolver that was asked for that platform
-    (`locked` where it found packages, `asked` where not). `sentences` has each sentence once.
+    `resolves` means that a resolver finds packages, not that they work; `on` is the day of a row's
+    run or answer. `command` asks it, with the release in the place of `RELEASE`. `sentences` has
+    each sentence once.
     """
 
     package: str
-    platforms: tuple[OtherPlatformFacts, ...]
+    command: str
     sentences: tuple[str, ...]
-    installs: tuple[PlatformInstallRow, ...]
+    installs: tuple[InstallRow, ...]
+    platforms: tuple[OtherPlatformFacts, ...] = ()
+    causes: tuple[PlainCause, ...] = ()
 
 
 class LanesDocument(Document, frozen=True, kw_only=True):
@@ -936,46 +909,43 @@ class LanesDocument(Document, frozen=True, kw_only=True):
     alerts: tuple[LaneAlert, ...]
 
 
-def plain_document(report: MatrixReport) -> PlainInstalls:
-    package, installs = report.snapshot.matrix.subject_axis.package, plain_installs(report.snapshot)
-    sentences = dict.fromkeys(install.because for install in installs)
-    numbers = {text: number for number, text in enumerate(sentences)}
-    return PlainInstalls(
+def plain_document(report: MatrixReport) -> Installs:
+    installs = plain_installs(report.snapshot)
+    causes = tuple(PlainCause(**cause.row) for cause in install_causes(installs))
+    return msgspec.structs.replace(
+        _installs(report, [(install, install.because) for install in installs]), causes=causes
+    )
+
+
+def platforms_document(report: MatrixReport) -> Installs:
+    matrix = report.snapshot.matrix
+    facts = tuple(
+        OtherPlatformFacts(
+            name=name,
+            title=PLATFORMS[name].title,
+            target=target_of(name, matrix.platform),
+            runner=PLATFORMS[name].runner,
+        )
+        for name in matrix.platforms
+    )
+    installs = [(i, install_reason(i)) for i in report.snapshot.platform_installs]
+    return msgspec.structs.replace(_installs(report, installs), platforms=facts)
+
+
+def _installs(report: MatrixReport, installs: Sequence[tuple[Install, str]]) -> Installs:
+    package = report.snapshot.matrix.subject_axis.package
+    numbers = {text: n for n, text in enumerate(dict.fromkeys(text for _, text in installs))}
+    return Installs(
         **head(report),
         package=package,
         command=plain_command(package, "RELEASE"),
         sentences=tuple(numbers),
         installs=tuple(
-            PlainInstallRow(
-                **install.row | {"because": numbers[install.because]},
-                instead=_instead(report, install),
+            InstallRow(
+                **install.row | {"because": numbers[text]},
+                instead=None if install.platform else _instead(report, install),
             )
-            for install in installs
-        ),
-        causes=tuple(PlainCause(**cause.row) for cause in install_causes(installs)),
-    )
-
-
-def platforms_document(report: MatrixReport) -> PlatformInstalls:
-    matrix, installs = report.snapshot.matrix, report.snapshot.platform_installs
-    reasons = [install_reason(install) for install in installs]
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(reasons))}
-    return PlatformInstalls(
-        **head(report),
-        package=matrix.subject_axis.package,
-        platforms=tuple(
-            OtherPlatformFacts(
-                name=name,
-                title=PLATFORMS[name].title,
-                target=target_of(name, matrix.platform),
-                runner=PLATFORMS[name].runner,
-            )
-            for name in matrix.platforms
-        ),
-        sentences=tuple(numbers),
-        installs=tuple(
-            PlatformInstallRow(**install.row | {"because": numbers[text]})
-            for install, text in zip(installs, reasons, strict=True)
+            for install, text in installs
         ),
     )
 
@@ -998,24 +968,11 @@ class BelowDocument(CellBelow, frozen=True, kw_only=True):
     api_missing: tuple[str, ...]
 
 
-class PythonFloorDocument(Value, frozen=True, kw_only=True):
-    """What keeps a release from an older Python; `sentence` says it.
+class PythonFloorDocument(PythonFloor, frozen=True, kw_only=True):
+    """What keeps a release from an older Python; `sentence` says it."""
 
-    `needs` has what vermin found by kind and series, and is null where the wheel was not read.
-    """
-
-    release: str
-    requires_python: str
-    series: str
-    keepers: tuple[Keeper, ...]
     sentence: str
-    bounds: dict[Keeper, str]
-    modules: int
-    unread: int
-    needs: tuple[SeriesNeeds, ...] | None
-    works_on: str
     below: tuple[BelowDocument, ...]
-    unreached: tuple[SeriesNeeds, ...]
 
 
 class PackageFloorDocument(PackageFloor, frozen=True, kw_only=True):
@@ -1059,16 +1016,8 @@ def floors_document(report: MatrixReport) -> FloorsDocument:
 
 
 def python_document(floor: PythonFloor) -> PythonFloorDocument:
-    needs = floor.needs
-    return made(
-        PythonFloorDocument,
-        floor,
-        sentence=keeper_sentence(floor),
-        modules=0 if needs is None else needs.modules,
-        unread=0 if needs is None else needs.unread,
-        needs=None if needs is None else needs.needs,
-        below=tuple(_below(cell, "Python") for cell in floor.below),
-    )
+    below = tuple(_below(cell, "Python") for cell in floor.below)
+    return made(PythonFloorDocument, floor, sentence=keeper_sentence(floor), below=below)
 
 
 def package_document(floor: PackageFloor) -> PackageFloorDocument:
@@ -1099,8 +1048,8 @@ DOCUMENTS: dict[str, type[Value]] = {
     "advise": Advise,
     "changes": ChangesDocument,
     "as-of": AsOfDocument,
-    "plain-installs": PlainInstalls,
-    "platform-installs": PlatformInstalls,
+    "plain-installs": Installs,
+    "platform-installs": Installs,
     "floors": FloorsDocument,
     "lanes": LanesDocument,
 }

@@ -23,7 +23,7 @@ from compat.results.answer import Answer, representative, representative_of_rele
 from compat.results.compare import ChangeKind
 from compat.results.coverage import cell_count
 from compat.results.installs import (
-    PLAIN_STATES,
+    INSTALL_STATES,
     Install,
     InstallState,
     install_causes,
@@ -411,7 +411,7 @@ def release_installs(report: MatrixReport, version: Version) -> Doc:
     for install in sorted(installs, key=lambda i: Version(i.python), reverse=True):
         reason = install_reason(install).removesuffix(f", not {install.python}")
         alike.setdefault((install.state, reason, install.on, install.witness), []).append(install)
-    groups = sorted(alike.items(), key=lambda item: PLAIN_STATES.index(item[1][0].state))
+    groups = sorted(alike.items(), key=lambda item: INSTALL_STATES.index(item[1][0].state))
     elsewhere = (i for i in report.snapshot.platform_installs if i.release == str(version))
     return Doc(
         command=plain_command(report.snapshot.matrix.subject_axis.package, str(version)),
