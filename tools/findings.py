@@ -299,7 +299,8 @@ def effort(of: Callable[[str], Workspace]) -> str:
     for name in sorted(path.parent.name for path in ROOT.glob("matrices/*/matrix.toml")):
         best = best_of(of(name).snapshot).values()
         ran = RecordFiles(ROOT / "matrices" / name)
-        attempts = [a for cell in ran.cells() for r in ran.records(cell) for a in r.attempts]
+        days = (ran.read(ran.folder / day) for day, _ in ran.states())
+        attempts = [a for day in days for _, record in day.records for a in record.attempts]
         unknown = [entry for entry in best if verdict(entry) == "unknown"]
         named = sum(bool(entry.blocked_by) for entry in unknown)
         runs = sum(entry.is_tested for entry in best)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
+from support.made_records import cells_in
 from support.one_truth import differences
 from support.printed import broken_links
 from support.real_site import DAY, MATRICES, URL
@@ -83,7 +84,7 @@ def test_without_one_record_only_what_it_told_is_written_again(tmp_path: Path) -
     shutil.copytree(MATRICES / "pip-tools", tmp_path / "matrices" / "pip-tools")
     publish.publish_site(None, tmp_path / "public", URL, DAY, tmp_path)
     store = RecordFiles(tmp_path / "matrices" / "pip-tools")
-    lost, *others = [record for cell in store.cells() for record in store.records(cell)]
+    lost, *others = [record for cell in cells_in(store) for record in store.records(cell)]
     shutil.rmtree(store.folder)
     for record in others:
         store.add(record)
