@@ -151,7 +151,7 @@ def test_what_was_read_is_read_again_only_when_told(tmp_path: Path) -> None:
         before = demo.runs
         demo.refresh()
         assert demo.runs is not before
-        assert demo.runs == before
+        assert {c: list(r) for c, r in demo.runs.items()} == {c: list(r) for c, r in before.items()}
 
 
 def test_the_cache_is_asked_for_only_when_it_is_needed(tmp_path: Path) -> None:

@@ -187,9 +187,7 @@ class TestBesideThePages:
             "404.html"
         ].decode()
         local = re.findall(r'(?:href|src|action)="([^"]+)"', html)
-        assert all(
-            link.startswith(("/below/", "https://compat.example/below/", "#")) for link in local
-        )
+        assert all(link.startswith(("/below/", "https://", "#")) for link in local)
         assert 'role="search"' in html
 
     def test_posts_show_a_bitmap(self, content: dict[str, bytes]) -> None:

@@ -1326,7 +1326,9 @@ def plain_install(site: Site, block: Block, said: Said) -> bool:
             any(
                 r["state"] == state
                 for r in rows
-                if r["release"] == version and r["python"] == p and r.get("platform") == platform
+                if r["release"] == version
+                and r["python"] == p
+                and platform in (None, r["platform"])
             )
             for p in on
         )
