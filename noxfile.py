@@ -50,8 +50,9 @@ def compat(session: nox.Session, extra: str = "") -> str:
 def matrix(session: nox.Session) -> None:
     """Show what a matrix recommends, and prove it here: [-- MATRIX [--record] [OPTION of run...]].
 
-    The smoke cells run the core of the suite, two at a time; `--tier full` runs all of it. Their
-    records and locks stay in a copy of matrices/ unless --record asks for them here.
+    The smoke cells run the core of the suite, as many at once as cores and memory allow; `--tier
+    full` runs all of it. Their records and locks stay in a copy of matrices/ unless --record asks
+    for them here.
     """
     name, *options = session.posargs or ["tff"]
     command, root = compat(session), HERE
@@ -63,7 +64,7 @@ def matrix(session: nox.Session) -> None:
         shutil.rmtree(root, ignore_errors=True)
         shutil.copytree(HERE / "matrices", root / "matrices")
     # Of an option that stands twice the last counts, so what is asked for comes last.
-    usual = ["--tier", "smoke", "--jobs", str(min(2, os.cpu_count() or 1)), "--root", str(root)]
+    usual = ["--tier", "smoke", "--root", str(root)]
     if "--due" in options:
         options.remove("--due")
     elif not options or options[0].startswith("-"):

@@ -81,6 +81,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         reporter.write_line(line, yellow=True)
 
 
+@pytest.fixture(autouse=True)
+def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let cells run one after the other unless a test asks for more: their lines come in order."""
+    monkeypatch.setattr("psutil.Process.cpu_affinity", lambda _: [0])
+
+
 @pytest.fixture
 def demo_index(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeIndex]:
     """An index on this machine with the packages of the demo."""

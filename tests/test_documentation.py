@@ -5,6 +5,7 @@ check`.
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -262,6 +263,27 @@ def test_what_a_page_shows_and_a_command_does_not_print_is_found() -> None:
     assert not untold("```console\n$ compat a\none 3 s\n...\nthree\n```\n", ended)
     assert untold("```console\n$ compat a\none 3 s\n...\nfour\n```\n", ended)
     assert untold("```console\n$ compat a\none 3 s\nthree\n```\n", ended)
+
+
+def followed_in_part(folder: Path, *commands: str) -> None:
+    """Hold what README and docs/searches.md show of these commands against what they print."""
+    shutil.copytree(ROOT / "matrices", folder / "matrices")
+    pages = (text_of(ROOT / "README.md"), text_of(ROOT / "docs" / "searches.md"))
+    shown = [block for page in pages for block in blocks(page, "console")]
+    parts = [block for block in shown if block.startswith(tuple(f"$ {c} " for c in commands))]
+    assert len(parts) >= len(commands)
+    page = "".join(f"```console\n{block}```\n" for block in parts)
+    assert untold(page, followed(folder, page)) == []
+
+
+def test_what_pages_show_of_stored_answers_is_printed(tmp_path: Path) -> None:
+    followed_in_part(tmp_path / "root", "compat advise tff", "compat find reason")
+
+
+@pytest.mark.slow
+@pytest.mark.real_index
+def test_what_pages_show_of_searches_is_printed(tmp_path: Path) -> None:
+    followed_in_part(tmp_path / "root", "compat find repair", "compat floor pip-tools")
 
 
 @pytest.mark.real_index

@@ -273,7 +273,7 @@ def diff_command(
         default=".",
     ),
     quick: bool = QUICK,
-    jobs: int = JOBS,
+    jobs: int | None = JOBS,
     keep_records: bool = KEEP_RECORDS,
     isolation: str = ISOLATION_LEVEL,
     junit: Path | None = JUNIT_FILE,

@@ -50,7 +50,8 @@ def workload(workspace: Workspace, cells: Sequence[str], options: RunOptions) ->
     unknown = "no cell of the matrix has run yet, so the time is not known"
     if options.tier == "smoke":
         unknown = "no cell of the matrix ran the core alone yet, so the time is not known"
-    return f"{what}, {options.workers} at a time: {unknown if seconds is None else about(seconds)}"
+    workers = min(options.workers, len(cells))
+    return f"{what}, {workers} at a time: {unknown if seconds is None else about(seconds)}"
 
 
 def seconds_together(
@@ -60,10 +61,8 @@ def seconds_together(
     return workspace.durations[options.tier].together(planned, options.workers)
 
 
-def workers_that_fit(asked: int, suite: Suite) -> int:
-    """Return how many cells may run at once: at least one, at most as many as memory and disk
-    allow.
-    """
+def workers_that_fit(asked: int | None, suite: Suite) -> int:
+    """Return how many cells may run at once: one or more; `asked` None means one a core."""
     import psutil
 
     free = {
@@ -71,8 +70,9 @@ def workers_that_fit(asked: int, suite: Suite) -> int:
         "disk": (disk_mb(), suite.disk_mb),
     }
     short, (megabytes, each) = min(free.items(), key=lambda item: item[1][0] // item[1][1])
-    fit = max(1, min(asked, megabytes // each))
-    if fit < asked:
+    cores = len(psutil.Process().cpu_affinity()) if asked is None else asked
+    fit = max(1, min(cores, megabytes // each))
+    if asked and fit < asked:
         note(
             f"{count(fit, 'cell')} at once instead of {asked}: {megabytes:,} MB of {short}"
             f" are free, and a cell may use {each:,} (`{short}_mb` of [suite])"
@@ -104,7 +104,7 @@ def run_command(
     words: list[str] | None = CELL_NAMES,
     quick: bool = QUICK,
     budget: str = option("Test as many cells as fit in this time.", metavar="90m"),
-    jobs: int = JOBS,
+    jobs: int | None = JOBS,
     attempts: int = option("Attempts per cell.", min=1, max=100, default=1),
     tier: Tier = option("smoke: only the suite's core; full: the whole suite.", default="full"),
     plan: Path | None = option("Run a shard of what plan --print github printed.", metavar="FILE"),
@@ -158,6 +158,7 @@ def run_command(
     asked = (subject_from, level_of(isolation), keep_records) if subject_from else None
     workspace = workspace_of(matrix)
     refuse_faulty_suite(workspace)
+    suite = workspace.matrix.suite
     if budget:
         if quick or plan or fleet or dry_run or keep or attempts > 1:
             hint = "compat plan --budget shows what would run"
@@ -167,21 +168,20 @@ def run_command(
         from compat.cli.budget import budget_seconds, run_within
 
         seconds = budget_seconds(budget)
-        raise Exit(run_within(workspace, words or [], seconds, (jobs, isolation), reports))
-    if not jobs:
+        workers = workers_that_fit(None, suite) if jobs is None else jobs
+        raise Exit(run_within(workspace, words or [], seconds, (workers, isolation), reports))
+    if jobs == 0:
         raise UsageError.of("--jobs 0 needs --budget")
-    suite, workers = workspace.matrix.suite, jobs
-    if not fleet:
-        if not dry_run:
-            make_room(jobs * suite.disk_mb)
-        workers = workers_that_fit(jobs, suite)
+    if not (fleet or dry_run):
+        make_room((jobs or 1) * suite.disk_mb)
+    workers = 1 if fleet else workers_that_fit(jobs, suite)
     options = RunOptions(workers=workers, tier=tier, attempts=attempts, keep=keep)
     if asked is not None:
         from compat.cli.diff import run_checkout
 
         raise Exit(run_checkout(workspace, asked, (words or (), quick), options, reports))
     if plan is not None:
-        machine = _machine(workspace, (fleet, tls), jobs, isolation, keep)
+        machine = _machine(workspace, (fleet, tls), jobs or 1, isolation, keep)
         row = next((row for row in shards_in(plan).include if row.shard == shard), None)
         if row is None:
             raise UsageError.of(f"has no shard {shard}", path=str(plan))
@@ -208,7 +208,7 @@ def run_command(
         _print_dry_run(workspace, choices.cells, options)
         raise Exit(1 if all(choice.obstacle for choice in choices.cells) else 0)
     if choices.cells:
-        machine = _machine(workspace, (fleet, tls), jobs, isolation, keep)
+        machine = _machine(workspace, (fleet, tls), jobs or 1, isolation, keep)
         raise Exit(_run(workspace, choices.cells, options, machine, reports))
     if not dry_run:
         reports.write(released_report(workspace, (), ()))

@@ -171,6 +171,16 @@ def test_where_the_disk_has_room_for_fewer_cells_than_asked_it_is_said(
     assert f", {said[0]} at a time: " in found.err
 
 
+def test_cells_run_one_a_core_where_memory_and_disk_have_room(
+    run: Run, cells: Cells, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("psutil.Process.cpu_affinity", lambda _: [0, 2, 3])
+    assert ", 2 at a time: " in run("run", "demo", CELL, RELAXED).err
+    monkeypatch.setattr("compat.cli.run.disk_mb", lambda: 300)
+    quiet = run("run", "demo", CELL, RELAXED).err
+    assert (", 1 at a time: " in quiet, "instead of" in quiet) == (True, False)
+
+
 def test_a_worker_that_was_lost_is_told_in_the_last_lines_and_ends_with_3(
     run: Run, cells: Cells, monkeypatch: pytest.MonkeyPatch
 ) -> None:
