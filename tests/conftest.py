@@ -26,7 +26,8 @@ Once = Callable[[str, Callable[[Path], object]], Path]
 
 # The files that take longest (measured), the longest first.
 LONGEST = (
-    *("test_night", "test_clusters", "test_access", "test_real_locks", "test_zoo"),
+    *("test_claims", "test_night", "test_clusters", "test_access", "test_real_locks"),
+    "test_zoo",
     *("test_checkout", "test_own_tests", "test_real_commands", "test_mended"),
     *("test_hostile_cells", "test_supervise", "test_known_truths", "test_question"),
     *("test_tables", "test_hostile", "test_hostile_data", "test_documentation"),

@@ -36,6 +36,7 @@ MONTHS = [
     "November",
     "December",
 ]
+VERSIONED = r"[a-zA-Z][\w.-]* [\w.!+]+"
 DAY = rf"\d{{1,2}} (?:{'|'.join(MONTHS)}) \d{{4}}"
 WORDS = {
     "decayed": "works only with packages of its time",
@@ -1158,7 +1159,7 @@ def bare_day(site: Site, block: Block, said: Said) -> bool:
     return any(path in f"/{link}" for link in block.links) or iso(said[1]) in site.days
 
 
-@rule(r"((?:[a-zA-Z][\w.-]* [\w.!+]+(?: with | on |, )?)+)", "advise home cell")
+@rule(rf"({VERSIONED}(?:(?: with | on |, ){VERSIONED})*)", "advise home cell")
 def install_words(site: Site, block: Block, said: Said) -> bool:
     return block.head == "Install" and bool(site.row_cells(block))
 
