@@ -119,7 +119,7 @@ def floor_command(
             init_command("", Path(source), True)
         raise Exit(code)
     if python or k or m or budget or extras or check or fix or constraints or write:
-        raise UsageError.of("these options need a project, without --axis", path="--axis")
+        raise UsageError.of("excludes the options listed from --python on", path="--axis")
     if recipe not in RECIPES:
         message = f"{recipe!r} is not one of {', '.join(RECIPES)}"
         raise UsageError.of(message, path="--recipe")

@@ -78,6 +78,9 @@ class _Project(Value, frozen=True):
     files: list[ListedFile]
 
 
+_PROJECT = msgspec.json.Decoder(_Project)  # here, as threads that made it together crashed
+
+
 class _Links(HTMLParser):
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -107,10 +110,9 @@ class _Links(HTMLParser):
 def listed(page: IndexPage) -> list[ListedFile]:
     kind = page.content_type.partition(";")[0].strip().lower()
     if kind == "application/vnd.pypi.simple.v1+json":
-        project = msgspec.json.decode(page.content, type=_Project)
+        project = _PROJECT.decode(page.content)
         _check_version(str(project.meta["api-version"]))
-        replace = msgspec.structs.replace
-        return [replace(file, url=urljoin(page.url, file.url)) for file in project.files]
+        return [msgspec.structs.replace(f, url=urljoin(page.url, f.url)) for f in project.files]
     if kind not in ("application/vnd.pypi.simple.v1+html", "text/html"):
         raise ValueError("neither of the two forms of a page")
     links = _Links(page.url)

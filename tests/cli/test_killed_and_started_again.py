@@ -59,7 +59,7 @@ def test_the_unfinished_cells_alone_run_and_the_reports_agree_byte_for_byte(
     finished = kept(killed)
     assert 0 < len(finished) < len(VERSIONS)
     code, _, err = killed.run("run", "zoo")
-    assert code == 1, err
+    assert code == int(not any(b"-a2.0" in line for line in finished)), err
     assert f"[1/{len(VERSIONS) - len(finished)}] " in err
     assert finished <= kept(killed)
     assert len(kept(killed)) == len(VERSIONS)
