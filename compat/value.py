@@ -2,9 +2,10 @@
 which they are written as JSON.
 """
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from functools import cached_property, lru_cache, partial
+from typing import Any, TypeVar, cast
 
 import msgspec
 from packaging.specifiers import SpecifierSet
@@ -55,6 +56,18 @@ def decode_hook(kind: type, raw: object) -> Version | SpecifierSet:
     if kind not in (Version, SpecifierSet) or not isinstance(raw, str):
         raise ValueError(f"Expected `str`, got `{type(raw).__name__}`")
     return Version(raw) if kind is Version else _specifier(raw)
+
+
+_decoder = lru_cache(partial(msgspec.json.Decoder, dec_hook=decode_hook))
+_MAKING = threading.Lock()
+
+
+def decode(content: bytes | str, kind: type[T]) -> T:
+    """Return the value of a kind that JSON holds. Raises msgspec.DecodeError for other content."""
+    # Threads that let msgspec look into a new type at the same time crash the interpreter.
+    with _MAKING:
+        decoder = _decoder(cast(Any, kind))
+    return cast(T, decoder.decode(content))
 
 
 def schema_hook(kind: type) -> dict[str, Any]:

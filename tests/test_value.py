@@ -1,6 +1,8 @@
 """Values are written as JSON in one way."""
 
 import datetime
+import subprocess
+import sys
 
 import msgspec
 import pytest
@@ -43,3 +45,34 @@ def test_the_schema_says_that_they_are_strings() -> None:
     schema = msgspec.json.schema(Example, schema_hook=schema_hook)
     properties = schema["$defs"]["Example"]["properties"]
     assert properties["version"]["type"] == properties["specifier"]["type"] == "string"
+
+
+RACE = """
+import sys, threading
+from typing import Any
+sys.setswitchinterval(1e-6)
+from compat.value import Value, decode
+class File(Value, frozen=True, rename="kebab"):
+    filename: str; hashes: dict[str, str]; core_metadata: bool | dict[str, str] | None = None
+class Project(Value, frozen=True):
+    name: str; meta: dict[str, Any]; files: list[File]
+files = b", ".join([b'{"filename": "x", "hashes": {}}'] * 200)
+content = b'{"name": "a", "meta": {}, "files": [' + files + b"]}"
+start = threading.Barrier(16)
+def read():
+    start.wait()
+    for _ in range(20):
+        decode(content, Project)
+threads = [threading.Thread(target=read) for _ in range(16)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_threads_may_read_a_new_type_at_the_same_time() -> None:
+    # Where msgspec looks into the type in each of them, two of five such interpreters crash.
+    ended = [
+        subprocess.run([sys.executable, "-c", RACE], check=False, capture_output=True).returncode
+        for _ in range(10)
+    ]
+    assert ended == [0] * 10

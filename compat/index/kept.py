@@ -21,7 +21,7 @@ from packaging.version import InvalidVersion
 from compat.declare.matrix import Matrix
 from compat.errors import DeclarationError
 from compat.index.release import Catalogue, Package, Release, Required
-from compat.value import StrictValue, decode_hook, encode_hook
+from compat.value import StrictValue, decode, encode_hook
 
 P = TypeVar("P", bound=Package)
 FORMAT = 2  # 2 adds the requirements of the subject's releases
@@ -56,7 +56,7 @@ def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
 
 def decode_catalogue(text: str, source: str) -> Catalogue:
     try:
-        stored = msgspec.json.decode(text, type=_Kept, dec_hook=decode_hook)
+        stored = decode(text, _Kept)
         if stored.required is msgspec.UNSET:
             raise ValueError("Object missing required field `required`")
         beside = (stored.prereleases, stored.newer, stored.lowest)
@@ -76,7 +76,7 @@ def encode_packages(packages: Iterable[Package]) -> str:
 
 def decode_packages(text: str, source: str) -> tuple[Package, ...]:
     try:
-        stored = msgspec.json.decode(text, type=_Kept, dec_hook=decode_hook)
+        stored = decode(text, _Kept)
         return tuple(map(_read, stored.packages))
     except (ValueError, RecursionError) as fault:
         hint = "compat matrix discover MATRIX --write makes it anew"

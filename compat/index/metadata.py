@@ -36,7 +36,7 @@ from compat import files
 from compat.errors import CompatError, IndexUnreachable, UnsoundFile
 from compat.index.release import Artifact, Published, Release, usable_wheels
 from compat.index.settings import IndexSettings
-from compat.value import Value, decode_hook, encode
+from compat.value import Value, decode, encode
 
 _LOG = logging.getLogger(__name__)
 CONNECTIONS = 8  # as many as `discover` has threads
@@ -320,7 +320,7 @@ class MetadataReader:
             path = self._folder / f"{artifact.sha256}.json"
             with contextlib.suppress(OSError, ValueError, RecursionError):
                 content = path.read_bytes()
-                published = msgspec.json.decode(content, type=Published, dec_hook=decode_hook)
+                published = decode(content, Published)
         if published is None:
             published = self._asked(artifact)
             # An unwritable folder only makes the next run slower.

@@ -39,7 +39,7 @@ from compat.index.metadata import (
 )
 from compat.index.release import Artifact, Package, Published, Release
 from compat.index.settings import IndexSettings, is_remote
-from compat.value import Value
+from compat.value import Value, decode
 
 ACCEPTED = (
     "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.5,"
@@ -78,9 +78,6 @@ class _Project(Value, frozen=True):
     files: list[ListedFile]
 
 
-_PROJECT = msgspec.json.Decoder(_Project)  # here, as threads that made it together crashed
-
-
 class _Links(HTMLParser):
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -110,7 +107,7 @@ class _Links(HTMLParser):
 def listed(page: IndexPage) -> list[ListedFile]:
     kind = page.content_type.partition(";")[0].strip().lower()
     if kind == "application/vnd.pypi.simple.v1+json":
-        project = _PROJECT.decode(page.content)
+        project = decode(page.content, _Project)
         _check_version(str(project.meta["api-version"]))
         return [msgspec.structs.replace(f, url=urljoin(page.url, f.url)) for f in project.files]
     if kind not in ("application/vnd.pypi.simple.v1+html", "text/html"):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from compat.declare.suite_table import Tier
-from compat.value import Value
+from compat.value import Value, decode
 
 StepName = Literal["install", "import", "suite"]
 EndedBy = Literal[
@@ -204,4 +204,4 @@ class Evidence(Value, frozen=True):
 
 
 def decode_evidence(text: bytes) -> Evidence:
-    return msgspec.json.decode(text, type=Evidence)
+    return decode(text, Evidence)
