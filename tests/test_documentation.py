@@ -267,7 +267,8 @@ def test_what_a_page_shows_and_a_command_does_not_print_is_found() -> None:
 
 def followed_in_part(folder: Path, *commands: str) -> None:
     """Hold what README and docs/searches.md show of these commands against what they print."""
-    shutil.copytree(ROOT / "matrices", folder / "matrices")
+    for part in ("matrices", "tests/decays/matrices"):
+        shutil.copytree(ROOT / part, folder / part)
     pages = (text_of(ROOT / "README.md"), text_of(ROOT / "docs" / "searches.md"))
     shown = [block for page in pages for block in blocks(page, "console")]
     parts = [block for block in shown if block.startswith(tuple(f"$ {c} " for c in commands))]
@@ -283,7 +284,9 @@ def test_what_pages_show_of_stored_answers_is_printed(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.real_index
 def test_what_pages_show_of_searches_is_printed(tmp_path: Path) -> None:
-    followed_in_part(tmp_path / "root", "compat find repair", "compat floor pip-tools")
+    followed_in_part(
+        tmp_path / "root", "compat find repair", "compat floor pip-tools", "compat blame flask"
+    )
 
 
 @pytest.mark.real_index

@@ -90,15 +90,21 @@ def table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
             print("\t".join(row))
         return
     texts.insert(0, [*names])
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    # The first column has ids, which stay whole.
-    while sum(widths) + 2 * len(widths) - 2 > columns() and max(widths[1:], default=0) > 12:
+    *widths, last = (max(map(len, column)) for column in zip(*texts, strict=True))
+    # The first column has ids, which stay whole; the last may be a sentence, which goes below.
+    least = min(last, len(texts[0][-1]))
+    while (free := columns() - sum(widths) - 2 * len(widths)) < least:
+        if max(widths[1:], default=0) <= 12:
+            break
         widths[widths.index(max(widths[1:]), 1)] -= 1
-    for row in texts:
-        fields = zip(row, widths, strict=True)
+    for *row, end in texts:
+        fits = len(end) <= free
+        fields = zip([*row, end if fits else ""], [*widths, max(free, 1)], strict=True)
         wrapped = (textwrap.wrap(t, max(w, 1), break_long_words=False) for t, w in fields)
         for line in zip_longest(*wrapped, fillvalue=""):
-            print("  ".join(t.ljust(w) for t, w in zip(line, widths, strict=True)).rstrip())
+            print("  ".join(t.ljust(w) for t, w in zip(line, [*widths, 0], strict=True)).rstrip())
+        if not fits:
+            print(textwrap.indent(textwrap.fill(end, columns() - 4), " " * 4))
 
 
 def envelope(data: Any, faults: Iterable[Fault] = ()) -> None:

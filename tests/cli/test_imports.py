@@ -6,6 +6,8 @@ that time that does not depend on the machine.
 
 import inspect
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -122,6 +124,34 @@ def test_each_shell_has_its_script_and_bash_gets_what_follows_the_equals_sign() 
         env={"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"},
     )
     assert done.stdout.split() == ["0.36.0"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("shell", "asks"),
+    [
+        (
+            "zsh",
+            """compdef() {}; compadd() { print -l -- ${(P)2}; }
+eval "$(compat --completion zsh)"; words=(compat floor tff --axis t); CURRENT=5; _compat""",
+        ),
+        ("fish", """compat --completion fish | source; complete -C 'compat floor tff --axis t'"""),
+    ],
+)
+def test_a_shell_that_is_not_bash_gets_the_words_that_fit(shell: str, asks: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.fail(f"this machine does not have {shell}")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [shell, "-c", asks],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+        cwd=ROOT,
+        env={**os.environ, "PATH": path},
+    )
+    assert done.stdout.split() == ["tf", "tff"], done.stderr
 
 
 @pytest.mark.parametrize(

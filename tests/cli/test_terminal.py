@@ -18,6 +18,8 @@ import pytest
 from support.fake_index import FakeIndex
 from support.zoo import Animal, Repository
 
+from compat.cli.output import table
+
 # Each runs real cells, builds or installs.
 pytestmark = pytest.mark.slow
 
@@ -125,3 +127,21 @@ def test_a_cell_that_puts_something_else_in_the_place_of_its_events_harms_nobody
     assert "owned" not in text
     assert "000000000" not in text.replace(",", "")
     assert "works as published" not in text
+
+
+def test_a_sentence_that_no_column_has_room_for_goes_below_its_row(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    cell, outcome = (
+        "py3.11-numpy2.4.1-pandas3.0.0",
+        "test-fail:attribute(a.dotted.name.of.32letters)",
+    )
+    table(("cell", "verdict", "outcome"), [(cell, "works", "pass"), (cell, "broken", outcome)])
+    assert capsys.readouterr().out.splitlines() == [
+        f"{'cell':<29}  verdict  outcome",
+        f"{cell}  works    pass",
+        f"{cell}  broken",
+        f"    {outcome}",
+    ]
