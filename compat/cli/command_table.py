@@ -48,7 +48,6 @@ GROUPS = {
         {
             "push": "keep",
             "record": "record",
-            "convert": "convert",
             "health": "health",
             "watchdog": "watchdog",
         },
@@ -67,7 +66,6 @@ _MODULES = {
     **dict.fromkeys(("keep", "watchdog"), "upkeep"),
     "lanes": "reports",
     "schedule": "propose",
-    "convert": "record",
     "cluster": "worker",
 }
 NEW_NAMES = {

@@ -16,7 +16,6 @@ from compat import files, pipeline
 from compat.cli.arguments import Exit, given, option
 from compat.cli.machine import now, run_url, without_places
 from compat.cli.options import MATRIX_NAME, workspace_of
-from compat.cli.output import answer as print_answer
 from compat.cli.output import envelope, note, report, say
 from compat.declare.capabilities import suite_ids
 from compat.declare.suite_table import Tier
@@ -45,7 +44,6 @@ from compat.results.learnt import (
     keep_probes,
 )
 from compat.results.record import strict
-from compat.results.record_files import convert_records
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, is_spurious
 from compat.run.suitefiles import owed_capabilities
@@ -139,20 +137,6 @@ def record_command(
     say(*(f"{record.cell}  {record.outcome}" for record in changed))
     differing = count(len(changed), "record differs", "records differ")
     note(f"{differing} when judged again")
-
-
-def convert_command(matrix: str = MATRIX_NAME) -> None:
-    """Convert records of earlier releases.
-
-    Moves records into one file per day. Deletes an old file after its content is stored; reports
-    unreadable ones (exit 1).
-
-    Example: compat ci convert tff
-    """
-    records, faults = convert_records(workspace_of(matrix).store)
-    what = f"{matrix}: {count(records, 'record')} converted"
-    print_answer({"matrix": matrix, "records": records}, what, (), faults)
-    raise Exit(1 if faults else 0)
 
 
 class Shards(Value, frozen=True):

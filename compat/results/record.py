@@ -31,42 +31,6 @@ Raw = dict[str, Any]
 # An outcome, or its text in a file; and an attempt with either.
 T = TypeVar("T")
 A = TypeVar("A")
-# Causes that were renamed in format 4, by their names before.
-RENAMED_CAUSES = {"not-as-asked": "environment-mismatch"}
-
-
-def _upgraded(raw: Raw, number: int) -> Raw:
-    raw = dict(raw)
-    if number < 4:
-        seconds = dict(raw["step_seconds"])
-        seconds["overhead"] = seconds.pop("ours")
-        raw["step_seconds"] = seconds
-        raw["outcome"] = _renamed(raw["outcome"])
-        raw["attempts"] = [{**a, "outcome": _renamed(a["outcome"])} for a in raw["attempts"]]
-        raw["capabilities"] = [
-            {**c, "cause": RENAMED_CAUSES.get(c["cause"], c["cause"])} for c in raw["capabilities"]
-        ]
-    if number < 2:
-        # Older records lack the packages that a failure names: derived from its outcome and the
-        # installed packages.
-        outcome = parse_outcome(raw["outcome"])
-        if isinstance(outcome, Failed) and outcome.stage == "lock":
-            packages = involved_in_refusal(outcome.subject, raw["log"])
-        else:
-            packages = involved(outcome, [item["name"] for item in raw["installed"]], {})
-        raw["involved"] = list(packages)
-    if number < 3:
-        raw["remarks"] = []
-    # Format 4 had no tiers: each run used the whole suite.
-    return raw | ({"tier": "full"} if number < 5 else {})
-
-
-def _renamed(outcome: str) -> str:
-    head, bracket, parts = outcome.partition("(")
-    stage, colon, cause = head.partition(":")
-    return f"{stage}{colon}{RENAMED_CAUSES.get(cause, cause)}{bracket}{parts}"
-
-
 _MOST_SHOWN = 60
 
 
@@ -205,10 +169,10 @@ class Record(_Run[Outcome, Attempt], frozen=True, kw_only=True):
 
     `lock_digest` is empty without a lock, and so is then `suite_digest`: a resolution failure does
     not depend on the suite. `outcome` is that of one of the attempts, see `decisive`; without
-    attempts it is its own. `involved` are the packages that it names, by normalised name, since
-    format 2. `remarks` are notes on the installed packages beyond the outcome, since format 3: code
-    that the interpreter runs at its start, wrong RECORDs. `tier` is how much of the suite was
-    requested, since format 5; where no suite could run it is `full`.
+    attempts it is its own. `involved` are the packages that it names, by normalised name. `remarks`
+    are notes on the installed packages beyond the outcome: code that the interpreter runs at its
+    start, wrong RECORDs. `tier` is how much of the suite was requested; where no suite could run it
+    is `full`.
     """
 
     @property
@@ -266,22 +230,41 @@ def encode_record(record: Record) -> str:
 def decode_record(text: str, source: str) -> Record:
     """Raises RecordError with one line for anything else, or where it was changed."""
     try:
-        if (written := _as_we_write(text)) is not None:
-            return _record_of_stored(written)
-        raw = _raw(text)
-        number = raw.pop("format", None)
-        if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= FORMAT:
-            raise ValueError(f"has format {number!r}; this version of compat reads 1 to {FORMAT}")
-        if raw.pop("digest", None) != record_digest(text):
-            raise ValueError("is not as it was written: its digest differs")
+        # A character takes at most four bytes.
+        if len(text) * 4 > MOST_BYTES and len(text.encode()) > MOST_BYTES:
+            raise ValueError(f"is larger than {MOST_BYTES} bytes")
         try:
-            raw = _upgraded(raw, number)
-        except (LookupError, TypeError, AttributeError, ValueError) as fault:
-            because = f"{type(fault).__name__} {fault}"
-            raise ValueError(f"cannot be upgraded from format {number}: {because}") from fault
-        return record_of_raw(raw)
+            written = _written.decode(text)
+        except ValueError:
+            _refuse_strange(text)
+            raise
+        _refuse_other_format(written.format)
+        if written.digest != record_digest(text):
+            raise ValueError("is not as it was written: its digest differs")
+        if _canonical(written) != text:
+            strict(text)  # no key twice
+            raise ValueError("is not as it was written: its digest fits another spelling")
+        tries = tuple(Attempt(**_values(attempt)) for attempt in written.attempts)
+        record = Record(**{**_values(written), "attempts": tries})
+        _refuse_unsound(record)
+        return record
     except (ValueError, UnicodeError) as fault:
         raise RecordError(_fault(source, str(fault))) from fault
+    except RecursionError as fault:
+        raise RecordError(_fault(source, "is nested too deep")) from fault
+
+
+def _refuse_strange(text: str) -> None:
+    """Raise what matters more than the first key that does not fit."""
+    raw = strict(text)
+    if not isinstance(raw, dict):
+        raise ValueError("is not a JSON object")
+    _refuse_other_format(raw.get("format"))
+
+
+def _refuse_other_format(number: object) -> None:
+    if number != FORMAT or not isinstance(number, int) or isinstance(number, bool):
+        raise ValueError(f"has format {number!r}; this version of compat reads {FORMAT}")
 
 
 def encode_line(record: Record) -> bytes:
@@ -307,52 +290,8 @@ def record_digest(text: str) -> str:
     return hashlib.sha256(f"{before}\n{rest}".encode()).hexdigest() if separator else ""
 
 
-def _as_we_write(text: str) -> _Written | None:
-    """Fast path: decode a text of today's format exactly as `encode_record` writes it; None for any
-    other, which is checked step by step.
-    """
-    if len(text) * 4 > MOST_BYTES:  # a character takes at most four
-        return None
-    try:
-        written = _written.decode(text)
-    except (ValueError, RecursionError):
-        return None
-    is_ours = written.format == FORMAT and written.digest == record_digest(text)
-    return written if is_ours and _canonical(written) == text else None
-
-
 def _canonical(raw: Raw | _Written) -> str:
     return msgspec.json.format(msgspec.json.encode(raw, order="sorted"), indent=2).decode() + "\n"
-
-
-def _raw(text: str) -> Raw:
-    if len(text) > MOST_BYTES or len(text.encode()) > MOST_BYTES:
-        raise ValueError(f"is larger than {MOST_BYTES} bytes")
-    try:
-        raw = strict(text)
-    except RecursionError as error:
-        raise ValueError("is nested too deep") from error
-    if not isinstance(raw, dict):
-        raise ValueError("is not a JSON object")
-    return raw
-
-
-def record_of_raw(raw: Raw) -> Record:
-    stored = msgspec.convert(raw, _Stored)
-    # Texts are compared first, as nearly all are equal; 1 and 1.0 are equal, too.
-    text = msgspec.json.encode(stored, order="sorted")
-    if text != msgspec.json.encode(raw, order="sorted"):
-        again = msgspec.json.decode(text)
-        if other := sorted(k for k in again.keys() | raw.keys() if again.get(k) != raw.get(k)):
-            raise ValueError(f"says more or less than a record does, in {', '.join(other)}")
-    return _record_of_stored(stored)
-
-
-def _record_of_stored(stored: _Run[str, _Try[str]]) -> Record:
-    tries = tuple(Attempt(**_values(attempt)) for attempt in stored.attempts)
-    record = Record(**{**_values(stored), "attempts": tries})
-    _refuse_unsound(record)
-    return record
 
 
 def _texts(ran: Record | Attempt) -> Raw:

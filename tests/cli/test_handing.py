@@ -226,15 +226,6 @@ def test_a_lock_that_was_tampered_with_stops_everything(run: Run, root: Path, ha
     assert "the digest differs" in found.err
 
 
-def test_files_of_earlier_releases_are_converted_and_damage_is_named(run: Run, root: Path) -> None:
-    folder = root / "matrices" / "demo" / "records" / CELL
-    folder.mkdir(parents=True)
-    (folder / "notes.json").write_text("{}", encoding="utf-8")
-    done = run("ci", "convert", "demo")
-    assert (done.code, done.out) == (1, "demo: 0 records converted\n")
-    assert f"matrices/demo/records/{CELL}/notes.json: " in done.err
-
-
 def test_a_record_is_withdrawn_by_its_digest(run: Run, root: Path, handed: Path) -> None:
     run("ci", "record", "demo", "--from", str(handed))
     (kept,) = (root / "matrices" / "demo" / "records").glob("*.jsonl")

@@ -14,15 +14,13 @@ from support.made_records import (
     capabilities,
     cell_of,
     ran,
-    raw_of,
     read_back,
-    signed,
 )
 
 from compat.results.answer import STATE_WORDS, Answer, verdict_clause
 from compat.results.due import due_of, due_order
 from compat.results.judge import EvaluationContext, judge
-from compat.results.record import Record, decode_record
+from compat.results.record import Record
 from compat.results.runs import History
 
 TODAY = START.date() + datetime.timedelta(days=10)
@@ -45,11 +43,8 @@ def reasons(*records: Record) -> list[str]:
     return [] if due is None else [due.reason]
 
 
-def test_a_record_keeps_its_tier_and_an_older_one_was_of_the_whole_suite() -> None:
+def test_a_record_keeps_its_tier() -> None:
     assert read_back(smoke("pass")).tier == "smoke"
-    raw = raw_of(ran("pass")) | {"format": 4}
-    del raw["tier"]
-    assert decode_record(signed(raw), "a test").tier == "full"
 
 
 def test_the_core_alone_is_evidence_of_its_own_and_says_so() -> None:
