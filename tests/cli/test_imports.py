@@ -107,6 +107,17 @@ def test_completion_imports_no_command_and_nothing_that_reads_a_matrix(
     assert found <= set(done.stdout.split())
 
 
+def test_after_the_last_argument_only_options_are_offered() -> None:
+    ask = [sys.executable, "-m", "compat", "--complete", "fish"]
+    for line, some in (("compat propose tff ", False), ("compat ci health tff -", True)):
+        done = subprocess.run(
+            [*ask, line], capture_output=True, text=True, timeout=300, check=True, cwd=ROOT
+        )
+        words = done.stdout.split()
+        assert all(word.startswith("-") for word in words), line
+        assert bool(words) is some, line
+
+
 def test_each_shell_has_its_script_and_bash_gets_what_follows_the_equals_sign() -> None:
     for shell in ("bash", "zsh", "fish"):
         assert f"--complete {shell}" in script(shell)
