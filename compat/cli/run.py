@@ -1,8 +1,11 @@
 """The command that runs cells and records the results: `compat run`."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -23,10 +26,8 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import about, envelope, note, prose, say, tell_disproofs
-from compat.cli.progress import Progress
 from compat.cli.record import shards_in
 from compat.cli.reports import ReportFiles, learnt, next_step, released_report
-from compat.cli.this_machine import Interruption, ThisMachine
 from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
 from compat.declare.suite_table import Suite, Tier
 from compat.errors import NothingToDo, UsageError
@@ -37,6 +38,9 @@ from compat.results.durations import by_step
 from compat.results.record import StepSeconds
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
+
+if TYPE_CHECKING:
+    from compat.cli.this_machine import ThisMachine
 
 
 def workload(workspace: Workspace, cells: Sequence[str], options: RunOptions) -> str:
@@ -224,6 +228,8 @@ def _machine(
 ) -> ThisMachine:
     address, tls = cluster
     if not address:
+        from compat.cli.this_machine import ThisMachine
+
         return ThisMachine(workspace, level_of(isolation))
     named = {"--jobs": jobs > 1, "--keep": keep, "--isolation": bool(isolation)}
     refused = [option for option, is_named in named.items() if is_named]
@@ -242,6 +248,10 @@ def _run(
     machine: ThisMachine,
     reports: ReportFiles,
 ) -> int:
+    # Where nothing is due these are not needed: they take longer to import than the answer.
+    from compat.cli.progress import Progress
+    from compat.cli.this_machine import Interruption
+
     interruption = Interruption()
     cells = [choice.cell for choice in chosen]
     workers = machine.workers(options, interruption.cancel)

@@ -4,11 +4,14 @@ Invisible characters are written as escapes. A space follows `@` before a name, 
 a number, and `$` and `:` before a formula or an emoji. Addresses are not linked.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 # Letters and marks that count as printable and show nothing.
 _BLANK = re.compile(
@@ -30,7 +33,6 @@ _CLOSING = re.compile(
 _SPECIAL = re.compile(r"[\\`*_\[\]|~$]|&(?=#?\w+;)")
 _LINE_START = re.compile(r"^([-+=#>]|\d{1,9}(?=[.)]))")
 _KINDS = ("", "console", "diff", "text", "toml")
-_READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
 def visible(text: str) -> str:
@@ -80,7 +82,10 @@ def link(text: str, address: str) -> str:
 
 def faults(markdown: str) -> tuple[str, ...]:
     """Return what in a whole Markdown text is active or hidden; empty when nothing is."""
-    tokens = list(_flat(_READER.parse(markdown)))
+    from markdown_it import MarkdownIt
+
+    reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    tokens = list(_flat(reader.parse(markdown)))
     shown = "\n".join(token.content for token in tokens)
     alive: list[str] = []
     for token in tokens:

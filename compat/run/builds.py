@@ -20,7 +20,6 @@ from uv import find_uv_bin
 
 from compat.declare.parsing import minor_series
 from compat.errors import ToolFailed
-from compat.index.metadata import published_in
 from compat.index.release import Published
 from compat.index.settings import IndexSettings
 from compat.lock.lock_text import encode_pin, moment_text
@@ -175,6 +174,9 @@ class Builder:
         try:
             wheels = build_all([order], folder / "rooms", log, shop, ends.append, threading.Event())
             if wheels:
+                # What may ask an index is imported only where something was built.
+                from compat.index.metadata import published_in
+
                 return published_in(wheels[0])
             if ends[0].by != "exit":
                 raise ToolFailed.of(

@@ -187,6 +187,13 @@ def test_a_question_imports_nothing_that_runs_cells_or_writes_pages(
     assert not imported(cache, *words) & HEAVY
 
 
+def test_a_run_imports_no_network_and_no_display_before_it_knows_that_cells_are_due(
+    cache: Path,
+) -> None:
+    modules = imported(cache, "run", "pip-tools", "--dry-run", "py3.11-pip26-piptools7.6")
+    assert not modules & {"requests", "rich", "markdown_it", "compat.index.pypi"}
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_table_says_of_a_command_what_it_says_itself(name: str) -> None:
     says, declared = declared_by(name)
