@@ -521,14 +521,13 @@ class Advisor:
         """Return the packages of all locks; this reads each lock."""
         return frozenset(pin.name for lock in self._locks.values() for pin in lock.pins)
 
-    def _other_pins(self, proof: Answer, request: Request) -> dict[str, Version]:
-        if not request.packages:
-            return {}
-        pins, asked = asked_pins(self._locks[proof.id], request), dict(request.packages)
+    def _other_pins(self, proof: Answer, request: Request) -> dict[str, Version | None]:
+        """Return the pins that differ from the request; None for a package that is not there."""
+        pins = asked_pins(self._locks[proof.id], request) if request.packages else {}
         return {
-            name: version
-            for name, version in pins.items()
-            if not asked[name].contains(version, prereleases=True)
+            name: pins.get(name)
+            for name, specifier in request.packages
+            if name not in pins or not specifier.contains(pins[name], prereleases=True)
         }
 
     def _with_other_pins(self, fitting: list[Answer], request: Request) -> Unproven:
@@ -538,12 +537,18 @@ class Advisor:
         )
         ways: list[str] = []
         for name, _ in request.packages:
-            if have := sorted(pins[name] for pins in others.values() if name in pins):
+            differing = [pins[name] for pins in others.values() if name in pins]
+            have = sorted(version for version in differing if version is not None)
+            where = f"of {len(fitting):,} that fit otherwise"
+            if have:
                 span = f"{have[0]} to {have[-1]}" if have[0] < have[-1] else f"{have[0]}"
-                counted = f"{len(have):,} of {len(fitting):,}"
-                ways.append(f"{counted} that fit otherwise have {name} {span}")
+                ways.append(f"{len(have):,} {where} have {name} {span}")
+            if none := differing.count(None):
+                ways.append(f"{none:,} {where} have no {name}")
         changes = [
             f"use {name} {version} instead of {dict(request.packages)[name]}"
+            if version
+            else f"it has no {name}"
             for name, version in others[nearest.id].items()
         ]
         return Unproven(
@@ -598,12 +603,13 @@ class Advisor:
 def because(best: Answer, request: Request, matrix: Matrix) -> str:
     subject = f"{matrix.subject_axis.package} {best.version(matrix.subject)}"
     fewest = f"has the fewest failures ({best.doubts}), then changed pins ({best.changed})"
+    then = ", with packages of its time" if best.cell.recipe == "dated" else ""
     most = {
-        "best": fewest if best.lifted else "installs as published",
+        "best": fewest if best.lifted else f"installs as published{then}",
         "newest": "is the newest",
         "stable": f"was run on the most days ({best.days})",
         "closest": f"has the fewest changed pins ({best.changed})",
-        "published": "installs as published",
+        "published": f"installs as published{then}",
         "minimum": "is the oldest",
     }[request.goal]
     if request.goal == "closest":

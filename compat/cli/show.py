@@ -1,11 +1,13 @@
 """The command that shows what is known of cells: `compat show`."""
 
+import fnmatch
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from compat import files
 from compat.advise.commands import Whereabouts, commands, suite_lines
+from compat.advise.request import meets, releases_of, request_of
 from compat.cli import verdicts
 from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.installs import show_plain
@@ -15,7 +17,7 @@ from compat.cli.output import envelope, note, say
 from compat.cli.output import table as print_table
 from compat.declare.capabilities import group_of, with_table
 from compat.errors import UsageError
-from compat.plan.cell import split_platform
+from compat.plan.cell import readable_cell, split_platform
 from compat.results.installs import plain_install
 from compat.results.record import Capability
 from compat.results.table import capability_table, unexplained
@@ -30,7 +32,9 @@ MOST_LINES = 60
 
 def show_command(
     matrix: str = MATRIX_NAME,
-    cell: str = argument("One cell, with its test results.", metavar="[CELL]"),
+    cell: str = argument(
+        "A cell, with its test results; or a version or a glob of cells.", metavar="[CELL]"
+    ),
     by_cell: bool = option("Print one line per cell.", "--cells"),
     table: bool = option("Print a Markdown table of capabilities by release."),
     plain: bool = option("Show the result of a plain install of each release."),
@@ -44,8 +48,8 @@ def show_command(
     Works offline.
 
     Examples: compat show tff; compat show tff --cells; compat show tff
-    py3.9-tf2.9-tff0.33.0+relaxed; compat show tff --table; compat show tff --plain;
-    compat show tff --platform macos-arm64
+    py3.9-tf2.9-tff0.33.0+relaxed; compat show tff python3.12; compat show tff '*-tff0.87*';
+    compat show tff --table; compat show tff --plain; compat show tff --platform macos-arm64
     """
     workspace = workspace_of(matrix)
     has_table = table or write is not None
@@ -82,7 +86,9 @@ def show_command(
             why = f"no [[known]] entry of {snapshot.matrix.name} gives a reason"
             note(f"warning: {name} is 'no' in {of}, and {why}")
         raise Exit(1 if bare else 0)
-    cells = [cell] if cell else workspace.shown_ids()
+    chosen = _chosen(workspace, cell) if cell else []
+    cells, few = chosen or ([cell] if cell else workspace.shown_ids()), verdicts.FEW if cell else 0
+    cell = "" if chosen else cell
     if cell and not workspace.is_known(cell):
         verdict = workspace.verdict(cell)
         says_nothing = verdict.evidence == "none" and not verdict.blocked_by
@@ -102,13 +108,47 @@ def show_command(
         rows = [verdicts.columns_of(workspace, name) for name in cells]
         print_table(verdicts.COLUMNS if rows else ("cell",), rows)
     else:
-        verdicts.print_verdicts(workspace, cells, few=0)
+        verdicts.print_verdicts(workspace, cells, few)
         if not cells:
             note(f"no results for {matrix} yet; compat run {matrix} tests it")
     damaged = workspace.damaged(now())
     for fault in damaged:
         note(fault.line())
     raise Exit(1 if damaged else 0)
+
+
+def _chosen(workspace: Workspace, text: str) -> list[str]:
+    """Return the cells with a result that a glob or a version names; none for the id of a cell."""
+    shown, known, matrix = workspace.shown_ids(), workspace.at_hand, workspace.matrix
+    if set(text) & {*"*?["}:
+        cells = fnmatch.filter(shown, text)
+    elif readable_cell(text.partition("@")[0], matrix) is not None:
+        return []
+    else:
+        word = f"{matrix.subject}=={text}" if text[0].isdigit() else text
+        try:
+            wants = request_of([word], matrix, ()).wants
+        except UsageError:
+            if "-" in text:  # it may be meant as a cell, whose faults are named by its parts
+                return []
+            raise
+        catalogue = workspace.kept_catalogue  # without one a version has no other releases
+        cells = [cell for cell in shown if cell in known.by_id]
+        for want in wants:
+            axis = want.axis
+            versions = {cell: known.by_id[cell].cell.on(axis.name).version for cell in cells}
+            members = {
+                version: releases_of(axis, version, catalogue) if catalogue else (version,)
+                for version in set(versions.values())
+            }
+            fitting = {v for v in members if meets(want.specifier, v, members[v])}
+            cells = [cell for cell in cells if versions[cell] in fitting]
+    if not cells:
+        hint = f"compat advise {workspace.name} {shlex.quote(text)} says what blocks it"
+        if set(text) & {*"*?["}:
+            hint = f"compat show {workspace.name} --cells lists all with a result"
+        raise UsageError.of(f"no cell with a result fits {text!r}", hint=hint)
+    return cells
 
 
 def _print_results(workspace: Workspace, cell: str) -> None:

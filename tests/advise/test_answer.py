@@ -77,6 +77,21 @@ class TestBest:
         [change] = answer.changes
         assert "numpy 2.1" in change
 
+    def test_a_set_without_the_package_does_not_have_the_version_that_was_asked_for(self) -> None:
+        locks = [lock_of(OLD, numpy="1.26"), lock_of(NEW)]
+        advice = advisor(Shelf([ran(lock) for lock in locks], locks))
+
+        def answer(word: str) -> Recommended | Unproven:
+            return advice.answer(request_of([word], MATRIX, (), locked=lambda: ["numpy"]))
+
+        has = answer("numpy<2")
+        assert isinstance(has, Recommended)
+        assert has.best.proof.cell.id == OLD
+        lacks = answer("numpy>=2")
+        assert isinstance(lacks, Unproven)
+        assert len(lacks.in_the_way) == 2
+        assert "no numpy" in lacks.in_the_way[1]
+
     def test_what_is_better_in_nothing_is_no_alternative(self) -> None:
         assert recommended(proven(OLD, NEW)).alternatives == ()
 

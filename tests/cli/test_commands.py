@@ -3,6 +3,7 @@
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -372,6 +373,26 @@ def test_a_cell_that_the_plan_rules_out_is_shown_with_its_obstacle_and_not_offer
     assert row["obstacle"] == obstacle
     both = run("run", "demo", cell, "py3.11-dep1-demo1.0", "--dry-run")
     assert (both.code, "1 cell to lock and run" in both.out) == (0, True)
+
+
+def test_a_version_or_a_glob_chooses_the_cells_that_are_shown(
+    run: Run, remember: Callable[..., None]
+) -> None:
+    cells = "py3.8-dep1-demo1.0", "py3.11-dep1-demo1.0"
+    assert run("matrix", "lock", "demo", *cells).code == 0
+    remember()
+
+    def shown(*words: str) -> set[str]:
+        return {row["id"] for row in run("show", "demo", *words, "--json").json["data"]["cells"]}
+
+    for word in ("1.0", "demo==1.0", "demo 1.0", "dep<2", "*-demo1.0"):
+        assert shown(word) == {*cells}, word
+    for word in ("python3.8", "python==3.8", "py3.8", "*py3.8*", cells[0]):
+        assert shown(word) == {cells[0]}, word
+    for word in ("python3.13", "2.0", "*-demo9*", "nothing", "py3.8-dep1"):
+        ran = run("show", "demo", word)
+        assert (ran.code, ran.out) == (2, ""), word
+    assert "compat advise demo python3.13" in run("show", "demo", "python3.13").err
 
 
 @pytest.mark.parametrize(
