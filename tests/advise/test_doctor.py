@@ -12,23 +12,12 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from compat.advise.doctor import infer
-from compat.advise.doctor.facts import (
-    MOST_READ,
-    Absent,
-    Asked,
-    BadCall,
-    Have,
-    LacksName,
-    Refused,
-    Requires,
-    Text,
-    grammar,
-    specifier,
-)
+from compat.advise.doctor.facts import MOST_READ, BadCall, LacksName, Text, specifier
 from compat.advise.doctor.infer import Finding, case_of, findings, wanted_by_source
 from compat.advise.doctor.known import api, index
 from compat.advise.doctor.parse import PYTHON_PATTERNS, VERSION_PATTERN, read_traceback
 from compat.advise.package_list import listed_versions, read_list
+from compat.lock.resolvers import Absent, Asked, Have, Refused, Requires, grammar_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -193,7 +182,8 @@ def test_what_the_site_reads_is_bounded_and_of_the_shared_syntax(pattern: str) -
 
 def test_the_tables_name_no_package_that_is_at_fault() -> None:
     """They are of tools and of Python; names that came and went are generated knowledge."""
-    formats = " ".join(entry["pattern"].pattern for entry in grammar()["format"])
+    tables = grammar_of("compat.lock", "resolvers.toml")
+    formats = " ".join(entry["pattern"].pattern for entry in tables["format"])
     assert not re.search(r"tensorflow|jax|keras|pandas|torch|pydantic", formats)
 
 
@@ -567,7 +557,7 @@ def test_blind_cases(name: str, culprit: int, direction: int, works: int, fine: 
 
 def test_each_kind_of_problem_that_is_said_has_its_sentence() -> None:
     source = (Path(infer.__file__)).read_text("utf-8")
-    kinds = set(re.findall(r'_say\(\s*"([a-z-]+)"', source))
+    kinds = set(re.findall(r'say\(\s*"([a-z-]+)"', source))
     assert kinds
     assert kinds <= set(infer._TEMPLATES)
     assert asked("AttributeError: module 'jax' has no attribute 'xla'\n") == []
