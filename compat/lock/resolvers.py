@@ -237,9 +237,14 @@ def _asked_lists(flat: str, line_at: Callable[[int], int]) -> Made:
         (_COMMAND, _WORD),
     ):
         for match in matches_of(flat, listed):
-            for name, wanted in re.findall(each, match[1]):
+            items = dict.fromkeys(re.findall(each, match[1]))
+            names = [name for name, _ in items]
+            for name, wanted in items:
+                # Releases that pip tried, by what they require: none of them is the user's wish.
+                is_tried = names.count(name) > 1 and re.search(rf"{name}\S* \d\S* depends on", flat)
                 if name not in ("line", "and", "r"):
-                    yield Asked(package_name(name), wanted, line_at(match.start()))
+                    wish = "" if is_tried else wanted
+                    yield Asked(package_name(name), wish, line_at(match.start()))
     for match in matches_of(flat, _ASKED_PYTHON):
         line = line_at(match.start())
         yield Asked(what=PYTHON, range=match[1], line=line)

@@ -514,15 +514,19 @@ def _shown(text: str) -> str:
 def _unnamed_conflict(case: Case) -> Made:
     asked = [fact for fact in case.all(Asked) if fact.what != PYTHON]
     needs = [fact for fact in case.all(Requires) if not fact.is_check]
-    if not asked or "because these package versions have conflicting" not in case.text.flat:
+    is_conflict = "because these package versions have conflicting" in case.text.flat
+    if not (asked and is_conflict) or any(_ranges_that_do_not_meet(case)):
         return
-    if not case.all(Requires):
-        names = list(dict.fromkeys(fact.what for fact in asked))
-        yield case.say("not-together", names, asked[0].line, names=" and ".join(names))
-    elif len(needs) > 1 and {f.what for f in needs} == {needs[0].what} - {f.what for f in asked}:
+    if len(needs) > 1 and {f.what for f in needs} == {needs[0].what} - {f.what for f in asked}:
         packages, lines = [needs[0].what, *(f.who for f in needs)], [f.line for f in needs[:3]]
         fields = _files_of(case, needs[0].what, needs[0].range)
         yield case.say("each-release-asks", packages, *lines, **fields)
+        return
+    names = list(dict.fromkeys(fact.what for fact in sorted(asked, key=lambda fact: fact.line)))
+    both = next((fact for fact in needs if fact.what in names), None)
+    pin = case.pin(both.what, specifier(both.range)) if both is not None else ""
+    words = {"names": " and ".join(names), "pin": pin}
+    yield case.say("not-together", names, asked[0].line, **words)
 
 
 # ---- 3: a range, and a present version
@@ -676,7 +680,9 @@ def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
         return {"advice": words, "pin": f"{what}=={version}"}
     if not pythons:
         return {"advice": f"{what} {version} has files for Pythons before {PYTHONS[0]} alone."}
-    nearest = pythons[-1] if case.python is None or case.python > pythons[-1] else pythons[0]
+    # A Python that came after the release may break it.
+    tried = [each for each in pythons if each <= _newest_of(known.days[version])] or pythons
+    nearest = tried[-1] if case.python is None or case.python > tried[-1] else tried[0]
     words = f"{what} {version} has files for Python {_series(pythons)}."
     fields = {"needs": f"python=={nearest}.*", "advice": words}
     if case.python is not None and current is not None and current != version:
@@ -794,6 +800,8 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
     if not package or (not importer and is_users_own(fact.module, case.trace)):
         return None
     kind, needs = ("removed", f"{package}<{fact.since}") if fact.since else ("lacks", "")
+    if not fact.since and case.trace.frames and case.trace.frames[-1].package == package:
+        kind = "mixed"
     words = {"needs": needs, "since": fact.since, "name": shown}
     return case.say(kind, [package, importer], fact.line, **words)
 
@@ -922,6 +930,10 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     sure = owners(f"{short}({argument}") or owners(f".{last}({argument}")
     known_owners = sure or [owner for key in keys for owner in case.owners(key)]
     places = dict.fromkeys([*([home] if api(home) else []), *known_owners])
+    is_qualified = "." in name and bool(imported or package_of_module(top))
+    if is_qualified:  # the name says whose it is
+        parts = {*name.split(".")}
+        places = {p: None for p in places if p == home or not parts.isdisjoint(modules_of(p))}
 
     def takes(known: Api) -> Presence | None:
         tried = (known.accepts(each, argument) for each in dict.fromkeys((name, short, last)))
@@ -941,7 +953,8 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     if matched is None and fact.kind == "+" and not owners(f"{last}()"):
         of_python = library().accepts(last, argument)
         matched = of_python if of_python is not None and of_python.is_known else None
-    if matched is None and fact.kind == "+" and (inner := _callers(case)) and inner[-1].package:
+    inner = _callers(case)[-1:] if fact.kind == "+" and not is_qualified else ()
+    if matched is None and inner and inner[-1].package:
         # No class is named, and the package is: what it has now was added, else it was removed.
         of_inner = api(inner[-1].package)
         changed = [p for p in of_inner.takers(argument) if p.is_known] if of_inner else []
@@ -1173,17 +1186,19 @@ def _failed_at_import(case: Case) -> Made:
 
 
 def _python_of(case: Case, who: str) -> dict[str, Any]:
-    """The Pythons of the day of a package's release, where the present one is newer.
-
-    Since 3.8 there is a new series each October (PEP 602).
-    """
+    """The Pythons of the day of a package's release, where the present one is newer."""
     known, ours = index(who), case.series
     version = case.versions.get(who) or (known.newest(ANY) if known is not None else None)
     day = known.days.get(version, "") if known is not None and version is not None else ""
-    then = [m for m in range(8, 40) if f"{2011 + m}-10" <= day[:7]] if day else []
-    if ours is None or not then or ours.minor <= then[-1]:
+    if ours is None or not day or ours <= _newest_of(day):
         return {}
-    return {"needs": f"python<3.{then[-1] + 1}", "version": version, "day": day[:7]}
+    needs = f"python<3.{_newest_of(day).minor + 1}"
+    return {"needs": needs, "version": version, "day": day[:7]}
+
+
+def _newest_of(day: str) -> Version:
+    """The newest Python of a day. Since 3.8 there is a new series each October (PEP 602)."""
+    return Version(f"3.{max((m for m in range(8, 40) if f'{2011 + m}-10' <= day[:7]), default=7)}")
 
 
 # ---- 14: a list against published requirements

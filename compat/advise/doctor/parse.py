@@ -21,6 +21,7 @@ from compat.advise.doctor.facts import (
     Text,
     grammar,
     pattern,
+    requirement_of,
     version_of,
 )
 from compat.advise.doctor.known import index, package_of, package_of_module
@@ -258,7 +259,7 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
             yield Binary(kind="instruction", what="", by=by, line=line)
         case "saved":
             yield Binary(kind="saved", what="", by=package_of(groups["n"]), line=line)
-        case "array":
+        case "array" if "size changed" not in match[0] or _is_raised(match, trace):
             yield _array(groups, line, trace, entry.get("needs", ""))
 
 
@@ -362,6 +363,11 @@ def _of_file(path: str, trace: Traceback) -> str:
         stem = file.partition(".")[0]
         return next(filter(None, known), package_of(above if stem.startswith("_") else stem))
     return package_of(folders[0]) if folders and folders[0].isidentifier() else ""
+
+
+def _is_raised(match: Match, trace: Traceback) -> bool:
+    """Whether it is an error, or one that a program only notes beside another."""
+    return not trace.raised or match.string[: match.start()].endswith("Error: ")
 
 
 def _array(groups: Mapping[str, str], line: int, trace: Traceback, needs: str) -> Binary:
@@ -478,7 +484,8 @@ def _of_words(text: Text, trace: Traceback) -> Made:
         what, line = str(canonicalize_name(match["n"])), text.line_at(match.start())
         yield Changed(what=what, old=match["a"], new=match["b"], line=line)
         yield Have(what=what, version=match["b"], line=line)
-    for entry in grammar()["words"]:
+    # Of a resolver's derivation all is read by its own grammar, its hints included.
+    for entry in () if "we can conclude" in text.flat else grammar()["words"]:
         for number, match in enumerate(entry["pattern"].finditer(text.flat)):
             if number == 12:
                 break
@@ -486,6 +493,8 @@ def _of_words(text: Text, trace: Traceback) -> Made:
             near = text.flat[max(0, match.start() - 200) : match.end() + 200]
             if not pattern("asks").search(around) or _is_of_a_tool(near):
                 continue
+            if requirement_of(text.lines[text.line_at(match.start()) - 1]):
+                continue  # a line of a list
             fact = _fact(match, entry.get("range", ""), text, trace)
             # `>=0` is what a tool prints for no requirement.
             if (
