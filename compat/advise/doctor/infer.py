@@ -341,7 +341,7 @@ def _python_in(case: Case, finding: Finding, wish: SpecifierSet) -> str:
     """The series in a range that is nearest to the present one and has files of all packages of a
     finding with a known release.
     """
-    fitting = [p for p in PYTHONS if any(wish.contains(f"{p}.{patch}") for patch in (0, 5, 20))]
+    fitting = [python for python in _pythons_in(wish) if python in PYTHONS]
     for package in finding.packages:
         known, version = index(package), case.versions.get(package)
         if known is not None and package != PYTHON:
@@ -378,7 +378,7 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
         fitting = case.pin(what, specifier(asked[-1])) if asked else ""
         return {"pin": f"{by}=={newest} {fitting}"} if fitting else {}
     if known is not None and other is not None and version in other.days:
-        newest = known.of_day(other.days[version], case.python)
+        newest = known.newest(ANY, case.python, other.days[version])
         if newest is not None and newest != case.versions.get(culprit):
             words = f"It is the newest of the day of {beside} {version} or before."
             return {"pin": f"{culprit}=={newest}", "advice": words}
@@ -397,7 +397,7 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
         if asked and not fitting:
             return {}  # what the newest requires is gone
         if not fitting and known is not None and newest in their.days:
-            matched = known.of_day(their.days[newest], case.python)
+            matched = known.newest(ANY, case.python, their.days[newest])
             fitting = f"{newest_of}=={matched}" if matched is not None else ""
         pin = f"{pin} {fitting}".strip()
     return {"pin": pin, "advice": f"The newest {asker} is written for the newest {newest_of}."}
@@ -581,7 +581,7 @@ def _refusing(case: Case, fact: Requires, asked: str, *lines: int) -> Finding | 
     wish, ours = specifier(fact.range), case.python
     if wish is None:
         return None
-    is_too_wide = bool(asked) and not _is_within(asked, wish)
+    is_too_wide = not {*_pythons_in(specifier(asked) or wish)} <= {*_pythons_in(wish)}
     if ours is not None and wish.contains(ours, prereleases=True) and not is_too_wide:
         return None
     beside = f", and Python {_shown(asked)} is asked for" if is_too_wide else case.there(PYTHON)
@@ -601,10 +601,9 @@ def _refusing(case: Case, fact: Requires, asked: str, *lines: int) -> Finding | 
     )
 
 
-def _is_within(asked: str, wish: SpecifierSet) -> bool:
-    ours = specifier(asked)
-    series = [*PYTHONS, Version("2.7")]
-    return ours is None or all(wish.contains(f"{p}.9") for p in series if ours.contains(f"{p}.9"))
+def _pythons_in(wish: SpecifierSet) -> list[Version]:
+    each = (Version("2.7"), *PYTHONS)
+    return [p for p in each if any(wish.contains(f"{p}.{patch}") for patch in (0, 5, 9, 20))]
 
 
 # ---- 5: no file
@@ -743,14 +742,9 @@ def _not_built(case: Case) -> Made:
     version = version_of(fact.range.lstrip("="))
     sign = next((e for e, _ in build_trouble(case.text.flat) if "needs" in e), {})
     tool = sign.get("needs", "")
-    if index(fact.what) is not None:
-        fields = _files_of(case, fact.what, fact.range)
-    elif tool:
-        fields = {"advice": f"Build it with {tool}, or take a release that has a wheel."}
-    else:
-        way = f"Take a release of {fact.what} or a Python for which it has a wheel."
-        fields = {"advice": way}
-    fields = {"needs": tool} | fields
+    fields = {"needs": tool} | _files_of(case, fact.what, fact.range)
+    if tool and index(fact.what) is None:
+        fields["advice"] = f"Build it with {tool}, or take a release that has a wheel."
     yield case.say(
         "not-built",
         [fact.what, re.split(r"[<=]", tool)[0]],

@@ -237,7 +237,7 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
         case "not_defined":
             yield LacksName("builtins", groups["name"], line)
         case "no_module":
-            yield _no_module(match, line)
+            yield NoModule(_no_module(match), line)
         case "called" if groups["missing"]:
             for name in re.findall(r"'(\w+)'", groups["missing"]):
                 yield BadCall(groups["function"], "!", name, line)
@@ -281,19 +281,8 @@ def _written_by_another(trace: Traceback) -> Made:
         yield Binary(kind="saved", what="", by=readers[0].package or innermost, line=line)
 
 
-def _shadow(line: int) -> Trouble:
-    words = (
-        "A module was used while it was still being imported. Mostly a local file has the name of a"
-        " package or of a module of Python: rename it."
-    )
-    return Trouble(kind="shadow", sentence=words, line=line)
-
-
 def _cannot_import(match: Match, line: int, trace: Traceback) -> Made:
     name, module = match["name"], match["module"] or ""
-    if match["partial"]:
-        yield _shadow(line)
-        return
     if not module:  # before Python 3.7 the line above names it
         above = match.string[: match.start()]
         statement = rf"from ([\w.]+) import (?:(?! import )[^#]){{0,200}}?\b{name}\b"
@@ -315,9 +304,6 @@ def _absolute(relative: str, path: str) -> str:
 
 def _module_lacks(match: Match, line: int) -> Made:
     module, name = match["module"] or "", match["name"]
-    if match["partial"] or match["circular"]:
-        yield _shadow(line)
-        return
     if not module:  # Python 2 omits it; the line above has it: `mx.mod`.
         before = match.string[: match.start()]
         used = re.findall(rf"\b([A-Za-z_][\w.]*)\.{re.escape(name)}\b", before)
@@ -328,16 +314,14 @@ def _module_lacks(match: Match, line: int) -> Made:
         yield LacksName(module=module, name=name, line=line)
 
 
-def _no_module(match: Match, line: int) -> Fact:
+def _no_module(match: Match) -> str:
     module = str(match["module"]).rstrip(".")
-    if match["package"]:
-        return _shadow(line)
     if "." not in module:  # Python 2 prints only the last part
         above = match.string[: match.start()]
         whole = re.findall(rf"\b(?:from|import) ([\w.]+\.{re.escape(module)})\b", above)
         parts = re.findall(rf"\bfrom ([\w.]+) import {re.escape(module)}\b", above)
         module = whole[-1] if whole else f"{parts[-1]}.{module}" if parts else module
-    return NoModule(module=module, line=line)
+    return module
 
 
 def _symbol(symbol: str, by: str, line: int) -> Binary:
