@@ -582,7 +582,8 @@ def _refusing(case: Case, fact: Requires, asked: str, *lines: int) -> Finding | 
     if wish is None:
         return None
     is_too_wide = not {*_pythons_in(specifier(asked) or wish)} <= {*_pythons_in(wish)}
-    if ours is not None and wish.contains(ours, prereleases=True) and not is_too_wide:
+    is_refuted = ours is not None and wish.contains(ours, prereleases=True) and not is_too_wide
+    if is_refuted and not (fact.is_check and case.given_python):  # that one becomes a remark
         return None
     beside = f", and Python {_shown(asked)} is asked for" if is_too_wide else case.there(PYTHON)
     is_project = is_too_wide and re.search(r"[<>]", asked)
