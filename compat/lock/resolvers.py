@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
+from itertools import islice
 from typing import Any, Literal
 
 from packaging.utils import canonicalize_name
@@ -15,6 +16,7 @@ from compat.declare.toml import toml_document
 from compat.value import Value
 
 PYTHON = "python"
+_MOST = 400  # matches of one format in a text
 _QUOTES = re.compile('["`\u2018\u2019\u201c\u201d]')
 
 NAME = r"[A-Za-z](?:[\w.-]{0,80}\w)?"
@@ -137,20 +139,13 @@ def plain_quotes(text: str) -> str:
     return _QUOTES.sub("'", text)
 
 
-def matches_of(flat: str, form: "re.Pattern[str]", most: int = 400) -> Iterator[Match]:
-    for number, match in enumerate(form.finditer(flat)):
-        if number == most:
-            return
-        yield match
-
-
 def facts_in(flat: str, line_at: Callable[[int], int] = int) -> Made:
     """The facts in a text whose blanks are single and whose quotes are plain.
 
     Their `line` is where they begin in it, or the number that `line_at` returns for that place.
     """
     for entry in _grammar()["format"]:
-        for match in matches_of(flat, entry["pattern"]):
+        for match in islice(entry["pattern"].finditer(flat), _MOST):
             for kind in entry["facts"]:
                 yield from _stated(kind, _Match(match, entry), line_at(match.start()))
     yield from _asked_lists(flat, line_at)
@@ -236,7 +231,7 @@ def _asked_lists(flat: str, line_at: Callable[[int], int]) -> Made:
         (_grammar()["patterns"]["you_require"], _TERM),
         (_COMMAND, _WORD),
     ):
-        for match in matches_of(flat, listed):
+        for match in islice(listed.finditer(flat), _MOST):
             items = dict.fromkeys(re.findall(each, match[1]))
             names = [name for name, _ in items]
             for name, wanted in items:
@@ -245,7 +240,7 @@ def _asked_lists(flat: str, line_at: Callable[[int], int]) -> Made:
                 if name not in ("line", "and", "r"):
                     wish = "" if is_tried else wanted
                     yield Asked(package_name(name), wish, line_at(match.start()))
-    for match in matches_of(flat, _ASKED_PYTHON):
+    for match in islice(_ASKED_PYTHON.finditer(flat), _MOST):
         line = line_at(match.start())
         yield Asked(what=PYTHON, range=match[1], line=line)
         tail = flat[match.end() : match.end() + 200]

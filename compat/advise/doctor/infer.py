@@ -571,7 +571,7 @@ def _is_spoken_of(case: Case, fact: Requires) -> bool:
 
 def _python_refused(case: Case) -> Made:
     asked = next((fact.range for fact in case.all(Asked) if fact.what == PYTHON), "")
-    for fact in case.all(Requires):
+    for fact in sorted(case.all(Requires), key=lambda fact: fact.is_check):
         if fact.what == PYTHON and fact.range and (finding := _refusing(case, fact, asked)):
             yield finding
             return

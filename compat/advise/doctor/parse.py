@@ -6,7 +6,7 @@ Single-line formats are in `grammar.toml`; tracebacks, lists and chains are pars
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from packaging.utils import canonicalize_name
@@ -41,7 +41,6 @@ from compat.lock.resolvers import (
     Trouble,
     compiled,
     facts_in,
-    matches_of,
     package_name,
 )
 from compat.value import Value
@@ -188,9 +187,7 @@ def all_facts(text: Text) -> tuple[Traceback, list[Fact]]:
 def _of_python(text: Text, trace: Traceback) -> Made:
     tables = grammar()
     for entry in tables["cpython"]:
-        for number, match in enumerate(entry["pattern"].finditer(text.flat)):
-            if number == 8:
-                break
+        for match in islice(entry["pattern"].finditer(text.flat), 8):
             line = text.line_at(match.start())
             yield from _made(entry, match, line, trace)
     for entry in tables["python"]:
@@ -392,7 +389,7 @@ _INSTALLED = compiled(f"(?i){VERSION_PATTERN}")
 
 def _of_resolvers(text: Text) -> Made:
     for form in _PYTHONS:
-        for match in matches_of(text.flat, form, 1):
+        if match := form.search(text.flat):
             version, line = ".".join(filter(None, match.groups())), text.line_at(match.start())
             yield Have(what=PYTHON, version=version, line=line)
     for fact in facts_in(text.flat, text.line_at):
@@ -470,9 +467,7 @@ def _of_words(text: Text, trace: Traceback) -> Made:
         yield Have(what=what, version=match["b"], line=line)
     # Of a resolver's derivation all is read by its own grammar, its hints included.
     for entry in () if "we can conclude" in text.flat else grammar()["words"]:
-        for number, match in enumerate(entry["pattern"].finditer(text.flat)):
-            if number == 12:
-                break
+        for match in islice(entry["pattern"].finditer(text.flat), 12):
             around = text.flat[max(0, match.start() - 90) : match.end() + 90]
             near = text.flat[max(0, match.start() - 200) : match.end() + 200]
             if not pattern("asks").search(around) or _is_of_a_tool(near):
