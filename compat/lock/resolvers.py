@@ -6,13 +6,11 @@ Single-line formats are in `resolvers.toml`; lists of requirements are parsed he
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
-from importlib.resources import files
 from itertools import islice
 from typing import Any, Literal
 
 from packaging.utils import canonicalize_name
 
-from compat.declare.toml import toml_document
 from compat.value import Value
 
 PYTHON = "python"
@@ -52,6 +50,10 @@ def compiled(text: str) -> "re.Pattern[str]":
 @cache
 def grammar_of(package: str, name: str) -> dict[str, Any]:
     """The tables of a package's grammar; each expression is compiled."""
+    from importlib.resources import files  # both cost what a question without a message need not
+
+    from compat.declare.toml import toml_document
+
     tables = toml_document((files(package) / name).read_bytes(), name)
     tables["patterns"] = {name: compiled(text) for name, text in tables["patterns"].items()}
     for table in tables.values():
@@ -219,19 +221,18 @@ _NAMED = rf"(?:^|, | and )({NAME})()(?=,| and |$)"
 _PINNED = rf"(?<![\w-])({NAME}){EXTRAS}(?: |(?===))({RANGE}|\d[\w.*+!]{{0,30}})"
 _TERM = rf"({NAME}){EXTRAS}(?:\{{[^}}]*\}})?({RANGE})?\.?(?=,| and |$| \()"
 _WORD = rf"(?:^| )'?({NAME}){EXTRAS} ?({CLAUSE}(?:,{CLAUSE})*)'?(?= |$)"
-_CANNOT = compiled(r"Cannot install (.{3,600}?) because these (?:package )?versions")
-_COMMAND = compiled(r"\bpip[\d.]* install ([^$#]{2,300}?)(?= [A-Z]\w+ing |ERROR|\$|$)")
-_ASKED_PYTHON = compiled(r"requested Python version \(([^)]+)\) does not satisfy Python(%RANGE)")
 
 
 def _asked_lists(flat: str, line_at: Callable[[int], int]) -> Made:
     """The user's requirements as a tool lists them: pip's `Cannot install`, uv's `you require`."""
+    patterns = _grammar()["patterns"]
     for listed, each in (
-        *((_CANNOT, item) for item in (_PINNED, _NAMED)),
-        (_grammar()["patterns"]["you_require"], _TERM),
-        (_COMMAND, _WORD),
+        ("cannot_install", _PINNED),
+        ("cannot_install", _NAMED),
+        ("you_require", _TERM),
+        ("command", _WORD),
     ):
-        for match in islice(listed.finditer(flat), _MOST):
+        for match in islice(patterns[listed].finditer(flat), _MOST):
             items = dict.fromkeys(re.findall(each, match[1]))
             names = [name for name, _ in items]
             for name, wanted in items:
@@ -240,7 +241,7 @@ def _asked_lists(flat: str, line_at: Callable[[int], int]) -> Made:
                 if name not in ("line", "and", "r"):
                     wish = "" if is_tried else wanted
                     yield Asked(package_name(name), wish, line_at(match.start()))
-    for match in islice(_ASKED_PYTHON.finditer(flat), _MOST):
+    for match in islice(patterns["asked_python"].finditer(flat), _MOST):
         line = line_at(match.start())
         yield Asked(what=PYTHON, range=match[1], line=line)
         tail = flat[match.end() : match.end() + 200]

@@ -134,6 +134,15 @@ def test_a_derivation_of_uv_speaks_of_all_versions_and_its_hint_of_no_package() 
     assert (finding.packages, finding.needs) == (("python", "demo"), "python<4,>=3.10")
 
 
+def test_who_requires_a_python_is_named_before_what_only_says_so() -> None:
+    text = (
+        "The current project's Python requirement (>=3.7,<4) is not compatible with some of the"
+        " required packages Python requirement:\n"
+        "    - demo requires Python >=2.7,<3.9, so it will not be satisfied for Python >=3.9,<4\n"
+    )
+    assert asked(text)[0].packages == ("python", "demo")
+
+
 def test_what_the_log_of_poetry_calls_a_conflict_is_absent() -> None:
     text = (
         "   1: fact: no versions of dep match 1\n   1: conflict: no versions of demo match 1.18\n"
