@@ -123,11 +123,16 @@ def _states(folder: str, prefix: str) -> Iterator[str]:
                 yield f"{prefix}{entry.name} {state.st_size} {state.st_mtime_ns}"
 
 
+# A module, and a table that one reads: a grammar decides what is derived as well.
+_OF_CODE = (".py", ".toml")
+
+
 @cache
 def code_of(*rooms: str) -> bytes:
     """Return what derived data depend on: the code of these rooms, Python, and packaging."""
     house = Path(__file__).parent
-    paths = sorted(path for room in rooms for path in (house / room).glob("*.py"))
+    inside = (path for room in rooms for path in (house / room).iterdir())
+    paths = sorted(path for path in inside if path.suffix in _OF_CODE)
     texts = [path.read_bytes() for path in paths]
     return b"\0".join([sys.version.encode(), packaging.__version__.encode(), *texts])
 
@@ -135,7 +140,7 @@ def code_of(*rooms: str) -> bytes:
 @cache
 def code_digest() -> str:
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
+    for path in sorted(p for p in Path(__file__).parent.rglob("*") if p.suffix in _OF_CODE):
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 

@@ -16,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.doctor.facts import Requires, requirement_of
+from compat.advise.doctor.facts import requirement_of
 from compat.advise.doctor.infer import Case, Finding, case_of
 from compat.advise.doctor.known import index, package_of
 from compat.advise.message import shows, signs
@@ -32,13 +32,14 @@ from compat.declare.matrix import InterpreterAxis, Matrix, PackageAxis
 from compat.declare.parsing import minor_series, parsed
 from compat.index.release import Published, Release
 from compat.lock.lock_text import locked_version, read_pins
+from compat.lock.resolvers import PYTHON, Requires
 from compat.plan.cell import RECIPES
 from compat.plan.feasible import required_python
 from compat.plan.platform import accepted_tags, admits, marker_values
 from compat.plan.requirements import active, published_names
 from compat.results.answer import Answer, mostly_works, verdict_clause
 from compat.results.learnt import KeptBlame
-from compat.results.record import PYTHON, Record, involved
+from compat.results.record import Record, involved
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.value import Value

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from packaging.version import Version
 
-from compat.advise.doctor.facts import MOST_READ, PYTHON
+from compat.advise.doctor.facts import MOST_READ
 from compat.advise.doctor.infer import Case, Finding, case_of
 from compat.advise.package_list import MOST_CHARACTERS, PackageList, listed_versions, read_list
 from compat.cli.arguments import Exit, argument, given, matrices_folder, matrix_names, option
 from compat.cli.output import envelope, note, say
 from compat.errors import UsageError, count, reason
+from compat.lock.resolvers import PYTHON
 
 if TYPE_CHECKING:
     from compat.advise.diagnosis import Diagnosis, KnownFacts

@@ -190,6 +190,24 @@ def parsed(text: str) -> Requirement | None:
         return None
 
 
+def poetry_range(text: str) -> str:
+    """A constraint of Poetry as a specifier; alternatives are left open."""
+    if "||" in text or text.strip() == "*":
+        return ""
+    return ",".join(_poetry_bound(part.strip()) for part in text.split(",") if part.strip())
+
+
+def _poetry_bound(text: str) -> str:
+    if text[0] not in "^~" or text.startswith("~="):
+        return text if text[0] in "<>=!~" else f"=={text}"
+    lowest = text[1:].strip()
+    parts = [int(part) for part in lowest.split(".") if part.isdecimal()]
+    # A caret lets all change after the first part that is not 0, a tilde after the second.
+    stays = next((n for n, part in enumerate(parts) if part), len(parts) - 1)
+    stays = stays if text[0] == "^" else min(1, len(parts) - 1)
+    return f">={lowest},<{'.'.join(map(str, [*parts[:stays], parts[stays] + 1]))}"
+
+
 def name_of_line(text: str) -> str:
     """Return the normalised name in a requirement, readable or not."""
     return canonicalize_name(re.split(r"[^\w.-]", text.strip(), maxsplit=1)[0])

@@ -17,7 +17,12 @@ from packaging.utils import canonicalize_name
 
 from compat.declare.faults import choice, fault_place, suite_faults_at
 from compat.declare.matrix import Matrix
-from compat.declare.parsing import name_of_line, parse_requirement, parse_specifier
+from compat.declare.parsing import (
+    name_of_line,
+    parse_requirement,
+    parse_specifier,
+    poetry_range,
+)
 from compat.declare.toml import toml_document
 from compat.errors import DeclarationError
 from compat.value import Value
@@ -189,24 +194,6 @@ def _of_poetry(table: Mapping[str, Any]) -> Iterator[str]:
             markers += sorted(f"python_version {s.operator} '{s.version}'" for s in specifiers)
         marker = "".join(f"({text}) and " for text in markers).removesuffix(" and ")
         yield f"{name}{extras}{poetry_range(version)}{f'; {marker}' if marker else ''}"
-
-
-def poetry_range(text: str) -> str:
-    """A constraint of Poetry as a specifier; alternatives are left open."""
-    if "||" in text or text.strip() == "*":
-        return ""
-    return ",".join(_poetry_bound(part.strip()) for part in text.split(",") if part.strip())
-
-
-def _poetry_bound(text: str) -> str:
-    if text[0] not in "^~" or text.startswith("~="):
-        return text if text[0] in "<>=!~" else f"=={text}"
-    lowest = text[1:].strip()
-    parts = [int(part) for part in lowest.split(".") if part.isdecimal()]
-    # A caret lets all change after the first part that is not 0, a tilde after the second.
-    stays = next((n for n, part in enumerate(parts) if part), len(parts) - 1)
-    stays = stays if text[0] == "^" else min(1, len(parts) - 1)
-    return f">={lowest},<{'.'.join(map(str, [*parts[:stays], parts[stays] + 1]))}"
 
 
 def _table(document: Mapping[str, Any], key: str, source: str) -> dict[str, Any]:

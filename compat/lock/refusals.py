@@ -1,95 +1,34 @@
-"""Patterns that turn a resolver's failure text into a cause and a subject, in order.
-
-Data, with examples in tests.
-"""
+"""Judges a resolver's failure text: its facts become a cause, a subject and a reason."""
 
 import re
 import textwrap
 from collections.abc import Sequence
 
 import msgspec
-from packaging.utils import canonicalize_name
 
 from compat.lock.lockfile import Cause, Pin, Refusal
-
-_WORD = r"[A-Za-z0-9][\w.\[\]-]*"
-_SPEC = r"(?:\s*(?:[<>=!~]=?=?)\s*[\w.*+!-]+(?:\s*,\s*[<>=!~]=?=?\s*[\w.*+!-]+)*)?"
-
-
-# A cause and a form of failure text, with a group `subject`: the requirement that cannot be met.
-Pattern = tuple[Cause, re.Pattern[str]]
-
-
-def _pattern(cause: Cause, text: str) -> Pattern:
-    # uv puts a requirement's marker between name and specifier: numpy{python_version < '3.12'}>=1.
-    requirement = rf"(?P<subject>(?P<name>{_WORD})(?:\{{[^}}]*\}})?{_SPEC})"
-    # "all of: a<1 a>=2 have no wheels" is about one package; its first range represents all.
-    ranges = rf"{requirement}(?: (?P=name){_SPEC})*"
-    return cause, re.compile(text.replace("REQS", ranges).replace("REQ", requirement))
-
-
-# uv prints a derivation. Its first sentence is its root and joins two or three facts in no fixed
-# order. The first matching pattern decides: a missing file blocks its dependents, and a conflict is
-# about the dependency. Each verb has its plural.
-_UV = (
-    _pattern("build", r"Failed to (?:download and )?build `(?P<subject>[^`]+)`"),
-    _pattern("requires-python", r"does not satisfy Python[^ ]*(?: and REQS depends? on Python)"),
-    _pattern(
-        "no-artifact", r"there (?:is|are) no versions? of REQ(?= and |,| you)(?! depends? on)"
-    ),
-    _pattern("no-artifact", r"REQ was not found in the (?:\w+ )+(?:registry|locations|index)"),
-    _pattern("no-artifact", r"REQS (?:has|have) no (?:\w+ )?(?:wheels|source distributions?)"),
-    _pattern("yanked", r"REQS (?:was|were) yanked"),
-    _pattern(
-        "no-artifact",
-        rf"only {_WORD}{_SPEC} is available and (?:(?:all versions of )?{_WORD}{_SPEC} depends? on"
-        r"|you require) REQ",
-    ),
-    _pattern("conflict", r"depends? on (?:one of:? )?REQ"),
-    _pattern(
-        "no-artifact",
-        r"only the following versions of (?P<of>[\w.-]+) are available:.*? you require"
-        rf" (?P<subject>(?P=of){_SPEC})",
-    ),
-    _pattern("no-artifact", r"only the following versions of (?P<subject>[\w.-]+) are available"),
-    _pattern("conflict", r"you require REQ"),
+from compat.lock.resolvers import (
+    PYTHON,
+    Absent,
+    Asked,
+    Demand,
+    Fact,
+    Refused,
+    Requires,
+    Unbuilt,
+    build_trouble,
+    facts_in,
+    packages_in,
+    plain_quotes,
 )
-_PIP = (
-    _pattern("requires-python", r"Package '(?P<subject>[^']+)' requires a different Python"),
-    _pattern("no-artifact", r"Could not find a version that satisfies the requirement REQ"),
-    _pattern("no-artifact", r"No matching distribution found for REQ"),
-    _pattern("conflict", r"Cannot install (?!-r )REQ"),
-    _pattern("build", r"Failed to build '?(?P<subject>[^'\s]+)'?"),
-    _pattern(
-        "build",
-        r"Getting requirements to build wheel(?: for (?P<subject>[\w.-]+))? did not run"
-        r" successfully",
-    ),
-)
-# In a traceback pip shows who requires what; its own sentence names only lines of a file. A
-# requirement without a parent is the caller's (pip 25.3, pip-tools 7.5; tried on 2026-11-22).
-_PIP_DEMAND = re.compile(
-    r"SpecifierRequirement\('(?P<what>[^'\n]+)'\), parent="
-    r"(?:None|LinkCandidate\('(?P<link>[^'#\s]+))"
-)
-# pip's own set-up of a build broke, not the build: that is infrastructure.
-_PIP_SET_UP = re.compile(r"installing (?:build|backend) dependencies")
-_PIP_IGNORED = re.compile(
-    r"versions that require a different python version: (?P<versions>.*?)(?: ERROR:|$)"
-)
-_DEPENDENT = re.compile(rf"({_WORD}){_SPEC} depends? on")
-# uv's conclusion, up to its next fact.
-_CONCLUSION = re.compile(r",? we can conclude.*?(?= (?:And )?[Bb]ecause |$)")
-_DEMANDS = (
-    re.compile(rf"(?P<who>you require )(?:{_WORD}{_SPEC} and )?(?P<name>{_WORD})(?P<what>{_SPEC})"),
-    re.compile(rf"(?P<who>{_WORD}{_SPEC} depends? on )(?P<name>{_WORD})(?P<what>{_SPEC})"),
-)
-# The text before a specifier, or around a package without one.
-_NAMED = re.compile(
-    rf"({_WORD})(?=(?:\{{[^}}]*\}})?\s*[<>=!~]=?)|(?:depends? on|versions? of|require) ({_WORD})"
-)
+
 _HIDDEN = re.compile(r"`([\w.-]+)` was filtered by `exclude-newer")
 _WHEELS_ONLY = re.compile(r"Wheels are required for `([\w.-]+)`")
+_OFFERED = re.compile(r"only the following versions of ([\w.-]+) are available")
+# uv's conclusion, up to its next fact.
+_CONCLUSION = re.compile(r",? we can conclude.*?(?= (?:And )?[Bb]ecause |$)")
+# pip's own set-up of a build broke, not the build: that is infrastructure.
+_PIP_SET_UP = re.compile(r"installing (?:build|backend) dependencies")
 _REASON_ENDS = (
     *(", we can conclude", " we can conclude", " hint:", " cause: "),
     *(" ERROR: ", " Traceback (most recent call last)"),
@@ -97,63 +36,84 @@ _REASON_ENDS = (
 _LONGEST = 300  # characters of a reason
 _URL = re.compile(r"\b(?:https?|file)://\S+")
 _PATH = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+[\w.+-]*")
+# What a fact says of a resolution. A missing file blocks its dependents, and a conflict is about
+# the dependency, so the first in this order decides.
+_CAUSES: dict[type[Fact], Cause] = {
+    Unbuilt: "build",
+    Absent: "no-artifact",
+    Requires: "conflict",
+    Asked: "conflict",
+}
+_WEIGHTS: tuple[Cause, ...] = ("build", "requires-python", "no-artifact", "yanked", "conflict")
+Judged = tuple[Cause, Demand]
+
+
+def _judged(text: str) -> list[Judged]:
+    judged: list[Judged] = []
+    for fact in facts_in(plain_quotes(text)):
+        cause = _CAUSES.get(type(fact))
+        if cause is not None and isinstance(fact, Demand) and not getattr(fact, "is_check", False):
+            cause = "yanked" if isinstance(fact, Absent) and fact.why == "yanked" else cause
+            judged.append(("requires-python" if fact.what == PYTHON else cause, fact))
+    return judged
 
 
 def refusal_of_uv(text: str) -> Refusal | None:
+    """uv prints a derivation. Its first sentence is its root and joins two or three facts in no
+    fixed order; the weightiest decides.
+    """
     if "No solution found" not in text and "Failed to" not in text:
         return None
     story = _story(text, r"(?:No solution found[^:]*?dependencies:?|error:)")
-    decisive = _decisive(_root(story))
+    derivation = story.partition(" hint:")[0]
+    root = derivation.partition(" we can conclude")[0]
+    decisive = _decisive(root)
     if decisive is None:
         return None
-    refusal = _refusal(*decisive, story, tuple(_HIDDEN.findall(text)))
-    wheelless = tuple(dict.fromkeys(_WHEELS_ONLY.findall(text)))
-    words = (before or after for before, after in _NAMED.findall(story.partition(" hint:")[0]))
-    names = tuple(sorted({canonicalize_name(word.partition("[")[0]) for word in words}))
-    refusal = msgspec.structs.replace(refusal, named=names, wheelless=wheelless)
-    match refusal.cause:
+    cause, fact = decisive
+    refusal = msgspec.structs.replace(
+        _refusal(cause, fact, story),
+        hidden=tuple(_HIDDEN.findall(text)),
+        named=tuple(sorted(packages_in(derivation))),
+        wheelless=tuple(dict.fromkeys(_WHEELS_ONLY.findall(text))),
+    )
+    match cause:
         case "build":
             tool, own = tool_at_fault(text), tool_message(own_error(text))
             because = f"{refusal.because}: {own}" if own else refusal.because
-            cause: Cause = "build-tool" if tool else "build"
+            cause = "build-tool" if tool else "build"
             return msgspec.structs.replace(refusal, cause=cause, because=because)
-        case "no-artifact" if _name(refusal.subject) in wheelless:
+        case "no-artifact" if fact.what in refusal.wheelless:
             return msgspec.structs.replace(refusal, cause="source-only")
         case "conflict":
-            return _with_other_demand(refusal, story)
+            others = [f for _, f in _judged(_CONCLUSION.sub("", derivation[len(root) :]))]
+            for other in sorted(others, key=lambda each: bool(each.who)):
+                if other.what == fact.what and other.requirement not in root:
+                    because = cut_reason(f"{refusal.because}, and {_sentence(other)}")
+                    return msgspec.structs.replace(refusal, because=because)
     return refusal
 
 
-def _root(story: str) -> str:
-    return story.partition(" we can conclude")[0]
-
-
-def _decisive(root: str) -> tuple[Cause, re.Match[str]] | None:
+def _decisive(root: str) -> Judged | None:
     """A missing file of some versions is irrelevant beside a conflict over the package: it only
     rounds off the range in uv's text.
     """
-    dependents = set(_DEPENDENT.findall(root))
-    for cause, text in _UV:
-        for match in text.finditer(root):
-            if cause != "no-artifact" or _name(match["subject"]) not in dependents:
-                return cause, match
-    return None
+    judged = _judged(root)
+    dependents = {fact.who for _, fact in judged}
+    weighed = [(c, f) for c, f in judged if c != "no-artifact" or f.what not in dependents]
+    first = min(
+        weighed, key=lambda j: (_WEIGHTS.index(j[0]), isinstance(j[1], Asked)), default=None
+    )
+    offered = _OFFERED.search(root)
+    if offered is None or (first is not None and not isinstance(first[1], Asked)):
+        return first
+    alone = Demand(what=offered[1], range="", line=offered.start())
+    asked = next((fact for _, fact in weighed if fact.what == offered[1]), alone)
+    return "no-artifact", asked
 
 
-def _with_other_demand(refusal: Refusal, story: str) -> Refusal:
-    root = _root(story)
-    facts = _CONCLUSION.sub("", story[len(root) :])
-    for pattern in _DEMANDS:
-        for match in pattern.finditer(facts):
-            demand = f"{match['name']}{match['what']}"
-            if match["name"] == _name(refusal.subject) and demand not in root:
-                because = f"{refusal.because}, and {match['who']}{demand}"
-                return msgspec.structs.replace(refusal, because=cut_reason(because))
-    return refusal
-
-
-def _name(requirement: str) -> str:
-    return re.split(r"[<>=!~\[{\s]", requirement)[0]
+def _sentence(fact: Demand) -> str:
+    return f"{f'{fact.asker} depends on' if fact.who else 'you require'} {fact.requirement}"
 
 
 def needs_builds(refusal: Refusal, pins: Sequence[Pin]) -> Refusal:
@@ -171,50 +131,41 @@ def needs_builds(refusal: Refusal, pins: Sequence[Pin]) -> Refusal:
 
 def refusal_of_pip(text: str) -> Refusal | None:
     """pip reports a version that requires another Python as missing, and lists it before among the
-    ignored ones.
+    ignored ones. In a traceback it shows who requires what; its own sentence names only lines of a
+    file.
     """
     story = _story(text, r"ERROR:")
     if _PIP_SET_UP.search(story):
         return None
-    matches = [(cause, match) for cause, form in _PIP if (match := form.search(story))]
-    first = min(matches, key=lambda known: known[1].start(), default=None)
-    refusal = _pip_conflict(text) if first is None else _refusal(*first, story, ())
+    judged = _judged(story)
+    wishes = [fact for _, fact in judged if isinstance(fact, Asked | Requires)]
+    wishes.sort(key=lambda wish: wish.line)
+    listed = re.search(r"Cannot install (?!-r )", story)
+    place = -1 if listed is None else listed.start()
+    stated = [(c, f) for c, f in judged if c != "conflict" or (f.line == place and not f.who)]
+    first = min(stated, key=lambda each: each[1].line, default=None)
+    refusal = _pip_conflict(wishes) if first is None else _refusal(*first, story)
     if refusal is None:
         return None
     # pip does not show which releases lack a wheel: any package that it mentions may.
-    spoken_of = (refusal.subject, *(match["what"] for match in _PIP_DEMAND.finditer(text)))
-    names = (canonicalize_name(_name(requirement)) for requirement in spoken_of)
-    refusal = msgspec.structs.replace(refusal, wheelless=tuple(dict.fromkeys(names)))
-    ignored = _PIP_IGNORED.search(story)
-    if ignored is None or refusal.cause != "no-artifact":
+    spoken_of = dict.fromkeys(f.what for f in ([first[1]] if first else []) + wishes)
+    refusal = msgspec.structs.replace(refusal, wheelless=tuple(spoken_of))
+    _, _, version = refusal.subject.partition("==")
+    facts = facts_in(plain_quotes(story))
+    is_ignored = any(isinstance(fact, Refused) and fact.version == version for fact in facts)
+    if refusal.cause != "no-artifact" or not is_ignored:
         return refusal
-    _, exact, version = refusal.subject.partition("==")
-    if not exact or f"{version} Requires-Python" not in ignored["versions"]:
-        return refusal
-    return msgspec.structs.replace(
-        refusal,
-        cause="requires-python",
-        because=tool_message(f"{refusal.subject} asks for another Python"),
-    )
+    because = tool_message(f"{refusal.subject} asks for another Python")
+    return msgspec.structs.replace(refusal, cause="requires-python", because=because)
 
 
-def _pip_conflict(text: str) -> Refusal | None:
-    _, impossible, demands = text.partition("ResolutionImpossible: [")
-    sentences: dict[str, str] = {}
-    for match in _PIP_DEMAND.finditer(demands.partition("\n")[0]) if impossible else ():
-        demand = match["what"].partition(";")[0].strip()
-        demand = demand.replace(_name(demand), canonicalize_name(_name(demand)), 1)
-        file = (match["link"] or "").rpartition("/")[2]
-        release = "==".join(file.removesuffix(".tar.gz").split("-")[:2])
-        sentences[demand] = f"{release} depends on {demand}" if file else f"you require {demand}"
+def _pip_conflict(wishes: Sequence[Demand]) -> Refusal | None:
+    sentences = {wish.requirement: _sentence(wish) for wish in wishes}
     if len(sentences) < 2:
         return None
-    depended = [demand for demand, text in sentences.items() if not text.startswith("you ")]
-    return Refusal(
-        cause="conflict",
-        subject=(depended or list(sentences))[0],
-        because=cut_reason(tool_message(" and ".join(sentences.values()))),
-    )
+    depended = [wish.requirement for wish in wishes if wish.who]
+    because = cut_reason(tool_message(" and ".join(sentences.values())))
+    return Refusal(cause="conflict", subject=(depended or [*sentences])[0], because=because)
 
 
 def tool_message(text: str) -> str:
@@ -238,38 +189,21 @@ def _story(text: str, start: str) -> str:
     return " ".join(" ".join(line.strip(" │╰├─▶\u00d7\t") for line in lines).split())
 
 
-def _refusal(cause: Cause, match: re.Match[str], story: str, hidden: tuple[str, ...]) -> Refusal:
-    subject = re.sub(r"\{[^}]*\}|\s+", "", match["subject"] or "").rstrip(",.:")
-    return Refusal(cause=cause, subject=subject, because=_because(story, match), hidden=hidden)
-
-
-def _because(story: str, match: re.Match[str]) -> str:
+def _refusal(cause: Cause, fact: Demand, story: str) -> Refusal:
+    """A refusal whose reason is the sentence of a fact."""
+    place, subject = fact.line, fact.asker if fact.what == PYTHON else fact.requirement
     begin = max(
-        story.rfind(mark, 0, match.start()) + len(mark) if mark in story[: match.start()] else 0
+        story.rfind(mark, 0, place) + len(mark) if mark in story[:place] else 0
         for mark in ("Because ", "And because ", "ERROR: ", "cause: ")
     )
     end = min(
-        (position for mark in _REASON_ENDS if (position := story.find(mark, match.start())) > 0),
+        (position for mark in _REASON_ENDS if (position := story.find(mark, place)) > 0),
         default=len(story),
     )
-    return cut_reason(tool_message(story[begin:end]))
+    because = cut_reason(tool_message(story[begin:end]))
+    return Refusal(cause=cause, subject=subject, because=because)
 
 
-# Build dependencies that no version of a cell decides: bundled, or found on the machine.
-_TOOLS = (
-    re.compile(
-        r"ModuleNotFoundError: No module named"
-        r" '(?P<tool>pkg_resources|setuptools|distutils|wheel|pip|Cython)\b"
-    ),
-    # Removed in setuptools 58 (September 2021): https://setuptools.pypa.io/en/stable/history.html
-    re.compile(r"error in \S+ setup command: use_2to3 is invalid(?P<tool>)"),
-    re.compile(r"command '(?P<tool>[^']+)' failed: No such file or directory"),
-    re.compile(r"unable to execute '(?P<tool>[^']+)': No such file or directory"),
-    re.compile(r"\bUnknown compiler\(s\): \[\[(?P<tool>[^\],]+)"),
-    # What old tools miss in a newer Python, such as 3.12.
-    re.compile(r"AttributeError: module 'pkgutil' has no attribute 'ImpImporter'(?P<tool>)"),
-)
-_DEFAULT_TOOL = "setuptools"
 _OWN = re.compile(
     r"^[\s│]*(?P<error>(?:[A-Za-z_][\w.]*(?:Error|Exception)\b|error|ERROR): .+?)\s*$", re.MULTILINE
 )
@@ -278,10 +212,8 @@ _STEP = re.compile(r"Failed to (?:download and )?build ")
 
 def tool_at_fault(text: str) -> str:
     """Return the build tool that is missing or does not fit; empty: the package is at fault."""
-    if not _STEP.search(text):
-        return ""
-    match = next((match for pattern in _TOOLS if (match := pattern.search(text))), None)
-    return "" if match is None else match["tool"].strip("'\"") or _DEFAULT_TOOL
+    tools = (tool for _, tool in build_trouble(text)) if _STEP.search(text) else ()
+    return next(filter(None, tools), "")
 
 
 def own_error(text: str) -> str:

@@ -4,7 +4,7 @@ import datetime
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
@@ -14,6 +14,7 @@ from packaging.utils import canonicalize_name
 from compat.declare.parsing import Name
 from compat.declare.suite_table import Tier
 from compat.errors import Fault, RecordError
+from compat.lock.resolvers import PYTHON, packages_in
 from compat.run.evidence import Installed, Isolation, Measured, Metric
 from compat.run.outcome import (
     Cause,
@@ -337,17 +338,6 @@ def _fault(source: str, message: str) -> Fault:
     return Fault(code=RecordError.code, path=path, message=reason)
 
 
-# The package of a place in the standard library, and of an incompatible interpreter.
-PYTHON = "python"
-_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-# A requirement or an exact version inside a resolver's sentence, and a package that it names.
-_REQUIREMENT = re.compile(rf"({_NAME})(?:\[[^\]]*\])?\s*(?:[<>=!~]=|[<>])")
-_SPOKEN_OF = re.compile(
-    rf"({_NAME}) (?:depends? on|(?:was|were) yanked|was not found|(?:has|have) no)"
-    rf"|depends? on ({_NAME})"
-)
-# In "demo==1.0 depends on dep" the version is where a name could be.
-_VERSION = re.compile(r"\d+(?:\.\w+)*")
 _LIBRARY = re.compile(r"python3\.\d+/")
 
 
@@ -363,7 +353,7 @@ def involved(
     if not isinstance(outcome, Failed):
         return ()
     if outcome.stage in ("plan", "lock", "install"):
-        return tuple(dict.fromkeys(_of_requirements(outcome.subject)))
+        return packages_in(outcome.subject)
     known = {PYTHON, *installed, *modules.values()}
     # An attribute, a module, or a product as people write its name; then the code's owner.
     named = (_package(outcome.thing.split("."), modules),) if outcome.thing else ()
@@ -377,7 +367,7 @@ def involved(
 
 
 def involved_in_refusal(subject: str, because: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([*_of_requirements(subject), *_of_requirements(because)]))
+    return tuple(dict.fromkeys([*packages_in(subject), *packages_in(because)]))
 
 
 def third_package(packages: Iterable[str], asked: frozenset[str]) -> str:
@@ -387,17 +377,6 @@ def third_package(packages: Iterable[str], asked: frozenset[str]) -> str:
 def blocked_import(outcome: Outcome, packages: Iterable[str], asked: frozenset[str]) -> str:
     is_import = isinstance(outcome, Failed) and outcome.stage == "import"
     return third_package(packages, asked) if is_import else ""
-
-
-def _of_requirements(text: str) -> Iterator[str]:
-    plain = re.fullmatch(_NAME, text)
-    if plain is not None:
-        yield canonicalize_name(text)
-    for pattern in (_REQUIREMENT, _SPOKEN_OF):
-        for match in pattern.finditer(text):
-            name = next(name for name in match.groups() if name is not None)
-            if not _VERSION.fullmatch(name):
-                yield canonicalize_name(name)
 
 
 def _package(parts: list[str], modules: Mapping[str, str]) -> str:

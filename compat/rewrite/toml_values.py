@@ -11,7 +11,7 @@ from tomlkit.items import InlineTable, String
 
 from compat.declare.faults import choice
 from compat.declare.matrix import InterpreterAxis, Relaxation, Rule, added_python, widened_specifier
-from compat.declare.project import poetry_range
+from compat.declare.parsing import poetry_range
 from compat.errors import DeclarationError, UsageError
 from compat.policy.proposal import Proposal
 from compat.rewrite.ranges import Move, Rewritten, Skipped, Unsatisfiable, moved

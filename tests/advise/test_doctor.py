@@ -12,23 +12,12 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from compat.advise.doctor import infer
-from compat.advise.doctor.facts import (
-    MOST_READ,
-    Absent,
-    Asked,
-    BadCall,
-    Have,
-    LacksName,
-    Refused,
-    Requires,
-    Text,
-    grammar,
-    specifier,
-)
+from compat.advise.doctor.facts import MOST_READ, BadCall, LacksName, Text, specifier
 from compat.advise.doctor.infer import Finding, case_of, findings, wanted_by_source
 from compat.advise.doctor.known import api, index
 from compat.advise.doctor.parse import PYTHON_PATTERNS, VERSION_PATTERN, read_traceback
 from compat.advise.package_list import listed_versions, read_list
+from compat.lock.resolvers import Absent, Asked, Have, Refused, Requires, grammar_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -122,6 +111,77 @@ def test_versions_that_pip_ignored_name_no_python() -> None:
     assert finding.needs == "python<3.12,>=3.9"
 
 
+def test_releases_that_pip_tried_are_no_wish() -> None:
+    text = (
+        "ERROR: Cannot install dep!=2.*, demo[a]==5.1.0 and demo[a]==5.1.1 because these package"
+        " versions have conflicting dependencies.\nThe conflict is caused by:\n"
+        "    The user requested dep!=2.*\n    demo[a] 5.1.1 depends on dep<4.0 and >=3.6\n"
+        "    The user requested dep!=2.*\n    demo[a] 5.1.0 depends on dep<4.0 and >=3.6\n"
+    )
+    [finding] = asked(text)
+    assert (set(finding.packages), finding.direction) == ({"demo", "dep"}, "other")
+
+
+def test_a_derivation_of_uv_speaks_of_all_versions_and_its_hint_of_no_package() -> None:
+    text = (
+        "Because the requested Python version (>=3.9) does not satisfy Python>=3.10,<4 and all"
+        " versions of demo depend on Python>=3.10,<4, we can conclude that all versions of demo"
+        " cannot be used.\n hint: includes Python versions that are not supported (e.g., all"
+        " versions of demo only supports >=3.10, <4). Consider a more restrictive value (like"
+        " >=3.10, <4)."
+    )
+    [finding] = asked(text)
+    assert (finding.packages, finding.needs) == (("python", "demo"), "python<4,>=3.10")
+
+
+def test_who_requires_a_python_is_named_before_what_only_says_so() -> None:
+    text = (
+        "The current project's Python requirement (>=3.7,<4) is not compatible with some of the"
+        " required packages Python requirement:\n"
+        "    - demo requires Python >=2.7,<3.9, so it will not be satisfied for Python >=3.9,<4\n"
+    )
+    assert asked(text)[0].packages == ("python", "demo")
+
+
+def test_what_the_log_of_poetry_calls_a_conflict_is_absent() -> None:
+    text = (
+        "   1: fact: no versions of dep match 1\n   1: conflict: no versions of demo match 1.18\n"
+    )
+    assert [(f.what, f.range) for f in facts_of(text, Absent)] == [("demo", "==1.18")]
+
+
+def test_a_package_that_lacks_what_it_asks_itself_for_is_faulty() -> None:
+    text = (
+        f'  File "{SITE}/demolib/__init__.py", line 3, in <module>\n    from .inner import Thing\n'
+        f"ImportError: cannot import name 'Thing' from 'demolib.inner' ({SITE}/demolib/inner.py)\n"
+    )
+    assert (asked(text)[0].packages, asked(text)[0].direction) == (("demolib",), "other")
+
+
+def test_a_call_is_that_of_the_package_whose_module_it_names() -> None:
+    text = (
+        f'  File "{SITE}/keras/activations.py", line 29, in softmax\n'
+        "    return tf.nn.softmax(x, axis=axis)\n"
+        "TypeError: softmax() got an unexpected keyword argument 'axis'\n"
+    )
+    assert asked(text)[0].packages == ("tensorflow", "keras")
+
+
+def test_a_size_that_is_noted_beside_an_error_is_no_fault() -> None:
+    size = "numpy.ufunc size changed, may indicate binary incompatibility. Expected 192 from C"
+    size += " header, got 216 from PyObject\n"
+    assert asked(f"{size}KeyError: 'total'\n") == []
+    assert asked(f"ValueError: {size}")[0].packages == ("numpy",)
+
+
+def test_a_python_is_read_in_a_sentence_and_none_is_advised_that_came_later() -> None:
+    missing = "ERROR: No matching distribution found for ipython==7.20.0"
+    assert asked(missing)[0].python == "3.9"
+    said = f"My version of python is 3.6 and the newest pip.\n{missing}"
+    assert asked(said)[0].python == "3.7"
+    assert case_of("It needs Python 3.6 and above").python is None
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -193,7 +253,8 @@ def test_what_the_site_reads_is_bounded_and_of_the_shared_syntax(pattern: str) -
 
 def test_the_tables_name_no_package_that_is_at_fault() -> None:
     """They are of tools and of Python; names that came and went are generated knowledge."""
-    formats = " ".join(entry["pattern"].pattern for entry in grammar()["format"])
+    tables = grammar_of("compat.lock", "resolvers.toml")
+    formats = " ".join(entry["pattern"].pattern for entry in tables["format"])
     assert not re.search(r"tensorflow|jax|keras|pandas|torch|pydantic", formats)
 
 
@@ -567,7 +628,7 @@ def test_blind_cases(name: str, culprit: int, direction: int, works: int, fine: 
 
 def test_each_kind_of_problem_that_is_said_has_its_sentence() -> None:
     source = (Path(infer.__file__)).read_text("utf-8")
-    kinds = set(re.findall(r'_say\(\s*"([a-z-]+)"', source))
+    kinds = set(re.findall(r'say\(\s*"([a-z-]+)"', source))
     assert kinds
     assert kinds <= set(infer._TEMPLATES)
     assert asked("AttributeError: module 'jax' has no attribute 'xla'\n") == []

@@ -55,6 +55,11 @@ def test_the_marker_of_a_demand_is_no_part_of_it() -> None:
     assert str(refusal_of("pip", text)) == "lock-fail:conflict(werkzeug>=2.0)"
 
 
+def test_the_marker_of_a_requirement_names_no_package() -> None:
+    refusal = refusal_of("uv", said("uv", "conflict(numpy>=1.23.5,<2.0.0)"))
+    assert refusal.named == ("attrs", "numpy", "tensorflow", "tensorflow-privacy")
+
+
 def test_a_demand_that_was_told_is_not_told_again() -> None:
     text = said("uv", "conflict(urllib3>=1.25.4,<2.1)").replace(
         "And because requests==2.20.0 depends on urllib3>=1.21.1,<1.25",

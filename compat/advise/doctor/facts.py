@@ -3,7 +3,6 @@
 import re
 from bisect import bisect_right
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -11,120 +10,25 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from compat.declare.toml import toml_document
+from compat.declare.parsing import poetry_range
+from compat.lock.resolvers import grammar_of, plain_quotes
 from compat.value import Value
 
 # Only the end of a longer message is read: tools print the error there.
 MOST_READ = 50_000
-PYTHON = "python"
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _DRAWN = re.compile("[\u2500-\u257f\u25b6\u00d7\u276f\u2501]+>?")
-_QUOTES = re.compile('["`\u2018\u2019\u201c\u201d]')
-
-NAME = r"[A-Za-z](?:[\w.-]{0,80}\w)?"
-EXTRAS = r"(?:\[[\w.,\s-]{1,80}\])?"
-CLAUSE = r"(?:[<>=!~^]=?=? ?\d[\w.*+!-]{0,40}|\*)"
-RANGE = rf"(?:{CLAUSE}(?:(?:, ?| and | ?\|\|? ?){CLAUSE}){{0,12}})"
-_PY = r"\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:[ab]\d|rc\d)?"
-NUMBER = r"v?\d{1,6}(?:\.\w{1,12}){0,5}(?:[-+]\w{1,20})?"
-_PART = rf"[<>=!~]=?=? ?{NUMBER}(?:\.\*)?"
-_WORDS = {
-    "%NUMBER": NUMBER,
-    "%SPAN": rf"{_PART}(?:(?:, ?| and ){_PART}){{0,5}}",
-    "%PART": _PART,
-    "%OF": r"(?: package| library| module)?(?: versions?)?",
-    "%NAME": NAME,
-    "%EXTRAS": EXTRAS,
-    "%RANGE": RANGE,
-    "%VERSION": r"v?\d[\w.+!-]{0,40}?",
-    "%BARE": r"(?:[<>=!~]=?=?[\w.*+!]+(?:,[<>=!~]=?=?[\w.*+!]+)*)?",
-    "%PY": _PY,
-    "%N": r"'?(?P<n>[A-Za-z][\w.-]{1,40}?)(?:\[[\w,]+\])?'?",
-    "%V": rf"'?(?P<v>{NUMBER})'?",
-}
-
-
-def compiled(text: str) -> "re.Pattern[str]":
-    """Compile an expression of `grammar.toml`, whose shared parts are words such as `%NAME`."""
-    for word, meaning in _WORDS.items():
-        text = text.replace(word, meaning)
-    return re.compile(text)
 
 
 @cache
 def grammar() -> dict[str, Any]:
-    content = (files("compat.advise.doctor") / "grammar.toml").read_bytes()
-    tables = toml_document(content, "grammar.toml")
-    tables["patterns"] = {name: compiled(text) for name, text in tables["patterns"].items()}
-    tables["lists"] = {name: frozenset(text.split()) for name, text in tables["lists"].items()}
-    for table in tables.values():
-        for entry in table if isinstance(table, list) else ():
-            if "pattern" in entry:
-                entry["pattern"] = compiled(entry["pattern"])
-    return tables
+    tables = grammar_of("compat.advise.doctor", "grammar.toml")
+    return tables | {"lists": {n: frozenset(text.split()) for n, text in tables["lists"].items()}}
 
 
 def pattern(name: str) -> "re.Pattern[str]":
     matched: re.Pattern[str] = grammar()["patterns"][name]
     return matched
-
-
-class Requires(Value, frozen=True):
-    """`who` at `version` requires a range of `what`; `where` is metadata, or a check at import."""
-
-    who: str
-    version: str
-    what: str
-    range: str
-    line: int
-    is_check: bool = False
-
-
-class Asked(Value, frozen=True):
-    """The user requires a range of a package: no package's requirement."""
-
-    what: str
-    range: str
-    line: int
-    who: str = ""
-    version: str = ""
-
-
-class Have(Value, frozen=True):
-    """A present version: installed, or used in this run."""
-
-    what: str
-    version: str
-    line: int
-
-
-class Absent(Value, frozen=True):
-    """An installer found no file: `why`, the existing tags, and the versions it saw."""
-
-    what: str
-    range: str
-    why: Literal["version", "wheel", "platform", "yanked", "wheel-tag"]
-    line: int
-    tags: tuple[str, ...] = ()
-    versions: tuple[str, ...] | None = None
-
-
-class Refused(Value, frozen=True):
-    """Releases of `who` (empty where pip omits the name) that are for other Pythons."""
-
-    who: str
-    version: str
-    range: str
-    line: int
-
-
-class Unbuilt(Value, frozen=True):
-    """A source release that failed to build, and the build tool that does not fit."""
-
-    what: str
-    version: str
-    line: int
-    why: str = ""
 
 
 class LacksName(Value, frozen=True):
@@ -184,17 +88,6 @@ class Changed(Value, frozen=True):
     line: int
 
 
-class Trouble(Value, frozen=True):
-    """Errors unrelated to versions: network, disk, permissions, a shadowed module."""
-
-    kind: str
-    sentence: str
-    line: int
-
-
-Fact = Value
-
-
 class Text:
     """A message as it is parsed: its lines without frames, colours and notices.
 
@@ -211,7 +104,7 @@ class Text:
         self._starts: list[int] = []
         pieces: list[str] = []
         for line in self.lines:
-            piece = "" if line in noted else " ".join(_QUOTES.sub("'", line).split())
+            piece = "" if line in noted else " ".join(plain_quotes(line).split())
             self._starts.append(length)
             if piece:
                 pieces.append(piece)
@@ -244,11 +137,8 @@ def specifier(text: str) -> SpecifierSet | None:
 
 def _clause(part: str) -> str:
     part = part.replace(" ", "")
-    match part[:1]:
-        case "^":
-            return _caret(part[1:])
-        case "~" if not part.startswith("~="):
-            return f"~={part[1:]}" if part.count(".") else f"=={part[1:]}.*"
+    if re.match(r"[~^](?!=)\d", part):
+        return poetry_range(part)
     if part[:1].isdigit():
         part = f"=={part}"
     # `2.7*` of conda, and `>=1.9.*` of old metadata
@@ -256,13 +146,6 @@ def _clause(part: str) -> str:
     if part.startswith(("<", ">")):
         part = part.removesuffix(".*")
     return part
-
-
-def _caret(version: str) -> str:
-    numbers = [int(n) for n in re.findall(r"\d+", version)][:3]
-    place = next((i for i, n in enumerate(numbers) if n), len(numbers) - 1)
-    upper = [*numbers[:place], numbers[place] + 1] if numbers else [1]
-    return f">={version},<{'.'.join(map(str, upper))}"
 
 
 @cache

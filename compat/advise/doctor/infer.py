@@ -18,23 +18,13 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from compat.advise.doctor.facts import (
-    PYTHON,
-    Absent,
-    Asked,
     BadCall,
     Binary,
     Changed,
-    Fact,
-    Have,
     LacksName,
     NoModule,
-    Refused,
-    Requires,
     Syntax,
     Text,
-    Trouble,
-    Unbuilt,
-    grammar,
     pattern,
     requirement_of,
     specifier,
@@ -56,6 +46,19 @@ from compat.advise.doctor.known import (
 )
 from compat.advise.doctor.parse import Frame, Traceback, all_facts, is_users_own
 from compat.declare.toml import toml_document
+from compat.lock.resolvers import (
+    PYTHON,
+    Absent,
+    Asked,
+    Demand,
+    Fact,
+    Have,
+    Refused,
+    Requires,
+    Trouble,
+    Unbuilt,
+    build_trouble,
+)
 from compat.run.outcome import Cause
 from compat.value import Value
 
@@ -107,19 +110,6 @@ class Finding(Value, frozen=True):
     capability: str = ""
 
 
-def _say(kind: str, packages: Iterable[str], *lines: int, **given: Any) -> Finding:
-    """A finding of a kind. Arguments with the name of a field replace the template's value; the
-    rest fill its sentences.
-    """
-    template, named = _TEMPLATES[kind], tuple(dict.fromkeys(filter(None, packages)))
-    own = {n: v for n, v in given.items() if n in Finding.__struct_fields__ and v != ""}
-    texts = {n: template[n] for n in ("sentence", "advice") if n in template}
-    filled = {n: text.format(*named, "", **given) for n, text in texts.items()}
-    return Finding(
-        packages=named, lines=tuple(dict.fromkeys(filter(None, lines))), **(template | filled | own)
-    )
-
-
 class Case:
     """All that is known of one question."""
 
@@ -159,11 +149,24 @@ class Case:
     def series(self) -> Version | None:
         return None if self.python is None else Version(f"{self.python.major}.{self.python.minor}")
 
-    def yours(self, words: str = ", and yours is {}") -> str:
-        return words.format(self.python) if self.python is not None else ""
+    def there(self, package: str) -> str:
+        if package == PYTHON:
+            return f", and yours is {self.python}" if self.python is not None else ""
+        return f", and {self.versions[package]} is there" if package in self.versions else ""
 
-    def there(self, package: str, words: str = "; {} is there") -> str:
-        return words.format(self.versions[package]) if package in self.versions else ""
+    def say(self, kind: str, packages: Iterable[str], *lines: int, **given: Any) -> Finding:
+        """A finding of a kind. Arguments with the name of a field replace the template's value; the
+        rest fill its sentences, beside the packages, what is there of the first, and the second.
+        """
+        template, named = _TEMPLATES[kind], tuple(dict.fromkeys(filter(None, packages)))
+        own = {n: v for n, v in given.items() if n in Finding.__struct_fields__ and v != ""}
+        texts = {n: template[n] for n in ("sentence", "advice") if n in template}
+        first, *others = (*("Python" if name == PYTHON else name for name in named), "", "")
+        beside = others[0] or "the code that uses it"
+        words = {"there": self.there("".join(named[:1])), "beside": beside} | given
+        filled = {n: text.format(first, *others, **words) for n, text in texts.items()}
+        lines = tuple(dict.fromkeys(filter(None, lines)))
+        return Finding(packages=named, lines=lines, **(template | filled | own))
 
     def beside(self, *packages: str) -> str:
         """The innermost package of the traceback outside the excluded ones."""
@@ -195,9 +198,7 @@ class Case:
         stated = version or next(versions, "")
         return f"{who} {stated}" if stated[:1].isdigit() else f"{who}{stated}"
 
-    def pin(
-        self, package: str, wanted: SpecifierSet | None, by: "Asked | Requires | None" = None
-    ) -> str:
+    def pin(self, package: str, wanted: SpecifierSet | None, by: Demand | None = None) -> str:
         """The newest release in a range that has a file for this Python.
 
         Of a range that is open above: the newest of the time of the release that requires it
@@ -275,7 +276,7 @@ def _unless_refuted(case: Case, finding: Finding) -> Finding:
         return finding
     name = "Python" if need.name == PYTHON else need.name
     words = {"what": f"{name}{need.specifier}", "there": f"{name} {installed}"}
-    return _say("refuted", [], *finding.lines, **words)
+    return case.say("refuted", [], *finding.lines, **words)
 
 
 # ---- the change that fixes it
@@ -340,7 +341,7 @@ def _python_in(case: Case, finding: Finding, wish: SpecifierSet) -> str:
     """The series in a range that is nearest to the present one and has files of all packages of a
     finding with a known release.
     """
-    fitting = [p for p in PYTHONS if any(wish.contains(f"{p}.{patch}") for patch in (0, 5, 20))]
+    fitting = [python for python in _pythons_in(wish) if python in PYTHONS]
     for package in finding.packages:
         known, version = index(package), case.versions.get(package)
         if known is not None and package != PYTHON:
@@ -377,7 +378,7 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
         fitting = case.pin(what, specifier(asked[-1])) if asked else ""
         return {"pin": f"{by}=={newest} {fitting}"} if fitting else {}
     if known is not None and other is not None and version in other.days:
-        newest = known.of_day(other.days[version], case.python)
+        newest = known.newest(ANY, case.python, other.days[version])
         if newest is not None and newest != case.versions.get(culprit):
             words = f"It is the newest of the day of {beside} {version} or before."
             return {"pin": f"{culprit}=={newest}", "advice": words}
@@ -396,7 +397,7 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
         if asked and not fitting:
             return {}  # what the newest requires is gone
         if not fitting and known is not None and newest in their.days:
-            matched = known.of_day(their.days[newest], case.python)
+            matched = known.newest(ANY, case.python, their.days[newest])
             fitting = f"{newest_of}=={matched}" if matched is not None else ""
         pin = f"{pin} {fitting}".strip()
     return {"pin": pin, "advice": f"The newest {asker} is written for the newest {newest_of}."}
@@ -404,12 +405,10 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
 
 # ---- 1: disjoint ranges; the user's own requirement has no package
 
-Wish = Asked | Requires
-
 
 def _ranges_that_do_not_meet(case: Case) -> Made:
-    wanted: dict[str, list[Wish]] = {}
-    asked: list[Wish] = [*case.all(Asked)]
+    wanted: dict[str, list[Demand]] = {}
+    asked: list[Demand] = [*case.all(Asked)]
     for wish in (*asked, *(needs for needs in case.all(Requires) if not needs.is_check)):
         if wish.what != PYTHON:
             wanted.setdefault(wish.what, []).append(wish)
@@ -419,9 +418,9 @@ def _ranges_that_do_not_meet(case: Case) -> Made:
             yield _conflict(case, *pair)
 
 
-def _apart(wishes: list[Wish]) -> tuple[Wish, Wish] | None:
+def _apart(wishes: list[Demand]) -> tuple[Demand, Demand] | None:
     """Two ranges of a package that exclude each other, the user's first."""
-    by_asker: dict[str, list[Wish]] = {}
+    by_asker: dict[str, list[Demand]] = {}
     for wish in wishes:
         by_asker.setdefault(wish.who, []).append(wish)
     for first, other in combinations(by_asker.get("", []), 2):
@@ -452,23 +451,25 @@ def _meet(what: str, one: str, other: str) -> bool:
     return any(both.contains(v, prereleases=True) for v in (*known.versions, *exact))
 
 
-def _conflict(case: Case, one: Wish, other: Wish) -> Finding:
+def _conflict(case: Case, one: Demand, other: Demand) -> Finding:
     what, packages, lines = one.what, (one.what, one.who, other.who), (one.line, other.line)
     wanted = specifier(other.range)
     words = {"one": _shown(one.range), "wanted": _shown(other.range)}
     if not other.who:
         pin = case.pin(what, specifier(one.range)) or case.pin(what, wanted)
-        return _say("asked-twice", packages, *lines, pin=pin, other=_shown(other.range), **words)
+        return case.say(
+            "asked-twice", packages, *lines, pin=pin, other=_shown(other.range), **words
+        )
     theirs, way = case.title(other.who, other.version), _admits(case, other.who, what, one.range)
     if not one.who:
         toward, others = _direction(one.range, other.range), f", or for {way}" if way else ""
         words |= {"who": theirs, "others": others, "needs": f"{what}{wanted}"}
         words["pin"] = case.pin(what, wanted, other)
-        return _say("asked-otherwise", packages, *lines, direction=toward, **words)
+        return case.say("asked-otherwise", packages, *lines, direction=toward, **words)
     ways = list(dict.fromkeys(filter(None, (_admits(case, one.who, what, other.range), way))))
     advice = "Ask for " + " or for ".join(ways) if ways else "Drop the pin of one of the two"
     words |= {"who": case.title(one.who) or "Something", "other": theirs, "ways": advice}
-    return _say("required-otherwise", packages, *lines, pin=next(iter(ways), ""), **words)
+    return case.say("required-otherwise", packages, *lines, pin=next(iter(ways), ""), **words)
 
 
 def _admits(case: Case, who: str, what: str, wanted: str) -> str:
@@ -513,15 +514,19 @@ def _shown(text: str) -> str:
 def _unnamed_conflict(case: Case) -> Made:
     asked = [fact for fact in case.all(Asked) if fact.what != PYTHON]
     needs = [fact for fact in case.all(Requires) if not fact.is_check]
-    if not asked or "because these package versions have conflicting" not in case.text.flat:
+    is_conflict = "because these package versions have conflicting" in case.text.flat
+    if not (asked and is_conflict) or any(_ranges_that_do_not_meet(case)):
         return
-    if not case.all(Requires):
-        names = list(dict.fromkeys(fact.what for fact in asked))
-        yield _say("not-together", names, asked[0].line, names=" and ".join(names))
-    elif len(needs) > 1 and {f.what for f in needs} == {needs[0].what} - {f.what for f in asked}:
+    if len(needs) > 1 and {f.what for f in needs} == {needs[0].what} - {f.what for f in asked}:
         packages, lines = [needs[0].what, *(f.who for f in needs)], [f.line for f in needs[:3]]
         fields = _files_of(case, needs[0].what, needs[0].range)
-        yield _say("each-release-asks", packages, *lines, **fields)
+        yield case.say("each-release-asks", packages, *lines, **fields)
+        return
+    names = list(dict.fromkeys(fact.what for fact in sorted(asked, key=lambda fact: fact.line)))
+    both = next((fact for fact in needs if fact.what in names), None)
+    pin = case.pin(both.what, specifier(both.range)) if both is not None else ""
+    words = {"names": " and ".join(names), "pin": pin}
+    yield case.say("not-together", names, asked[0].line, **words)
 
 
 # ---- 3: a range, and a present version
@@ -543,16 +548,14 @@ def _versions_out_of_range(case: Case) -> Made:
         if not fact.is_check and is_bystander:
             continue
         who = fact.who or case.beside(fact.what)
-        yield _say(
+        yield case.say(
             "out-of-range-at-import" if fact.is_check else "out-of-range",
             [fact.what, who],
             fact.line,
             needs=f"{fact.what}{wish}",
             rank=2 if fact.is_check or not case.trace.raised else 4,
             who=case.title(who) if who else "The code that raised this",
-            what=fact.what,
             wanted=_shown(fact.range),
-            there=case.there(fact.what, ", and {} is there"),
         )
 
 
@@ -568,7 +571,7 @@ def _is_spoken_of(case: Case, fact: Requires) -> bool:
 
 def _python_refused(case: Case) -> Made:
     asked = next((fact.range for fact in case.all(Asked) if fact.what == PYTHON), "")
-    for fact in case.all(Requires):
+    for fact in sorted(case.all(Requires), key=lambda fact: fact.is_check):
         if fact.what == PYTHON and fact.range and (finding := _refusing(case, fact, asked)):
             yield finding
             return
@@ -578,30 +581,30 @@ def _refusing(case: Case, fact: Requires, asked: str, *lines: int) -> Finding | 
     wish, ours = specifier(fact.range), case.python
     if wish is None:
         return None
-    is_too_wide = bool(asked) and not _is_within(asked, wish)
-    if ours is not None and wish.contains(ours, prereleases=True) and not is_too_wide:
+    is_too_wide = not {*_pythons_in(specifier(asked) or wish)} <= {*_pythons_in(wish)}
+    is_refuted = ours is not None and wish.contains(ours, prereleases=True) and not is_too_wide
+    if is_refuted and not (fact.is_check and case.given_python):  # that one becomes a remark
         return None
-    beside = f", and Python {_shown(asked)} is asked for" if is_too_wide else case.yours()
+    beside = f", and Python {_shown(asked)} is asked for" if is_too_wide else case.there(PYTHON)
     is_project = is_too_wide and re.search(r"[<>]", asked)
-    return _say(
+    return case.say(
         "python-refused",
         [PYTHON, fact.who],
         fact.line,
         *lines,
         needs=f"python{wish}",
-        pin=case.pin(fact.who, ANY) if ours is not None and not lines else "",
+        pin=case.pin(fact.who, ANY) if ours is not None and not (lines or fact.is_check) else "",
         advice=f"Narrow the project's requires-python to {wish}." if is_project else "",
         rank=1 if lines else 2 if beside else 3,
         who=case.title(fact.who, fact.version) or "What is installed",
         wanted=_shown(fact.range),
-        ours=beside or (", and yours is none of these" if lines else ""),
+        there=beside or (", and yours is none of these" if lines else ""),
     )
 
 
-def _is_within(asked: str, wish: SpecifierSet) -> bool:
-    ours = specifier(asked)
-    series = [*PYTHONS, Version("2.7")]
-    return ours is None or all(wish.contains(f"{p}.9") for p in series if ours.contains(f"{p}.9"))
+def _pythons_in(wish: SpecifierSet) -> list[Version]:
+    each = (Version("2.7"), *PYTHONS)
+    return [p for p in each if any(wish.contains(f"{p}.{patch}") for patch in (0, 5, 9, 20))]
 
 
 # ---- 5: no file
@@ -618,7 +621,7 @@ def _no_file(case: Case) -> Made:
         if newest is None:
             yield _absent(case, fact, facts)
         else:
-            theirs = Requires(what, newest.version, PYTHON, newest.range, newest.line)
+            theirs = Requires(PYTHON, newest.range, newest.line, what, newest.version)
             yield from filter(None, [_refusing(case, theirs, "", fact.line)])
 
 
@@ -638,10 +641,10 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
         known_names = get_close_matches(what, packages_known(), n=1, cutoff=0.8)
         meant = f" Did you mean {known_names[0]}?" if known_names else ""
         if not askers and not fact.range:  # only the name is known, which may be wrong
-            return _say("no-such-name", [], fact.line, what=what, meant=meant)
+            return case.say("no-such-name", [], fact.line, what=what, meant=meant)
         visited = f" Check the name, too: the index lists no release of it here.{meant}"
     why = next((f.why for f in facts if f.why == "platform"), fact.why)
-    return _say(
+    return case.say(
         why,
         [what, *askers, *([] if why == "platform" else [PYTHON])],
         *sorted(f.line for f in facts)[:3],
@@ -677,7 +680,9 @@ def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
         return {"advice": words, "pin": f"{what}=={version}"}
     if not pythons:
         return {"advice": f"{what} {version} has files for Pythons before {PYTHONS[0]} alone."}
-    nearest = pythons[-1] if case.python is None or case.python > pythons[-1] else pythons[0]
+    # A Python that came after the release may break it.
+    tried = [each for each in pythons if each <= _newest_of(known.days[version])] or pythons
+    nearest = tried[-1] if case.python is None or case.python > tried[-1] else tried[0]
     words = f"{what} {version} has files for Python {_series(pythons)}."
     fields = {"needs": f"python=={nearest}.*", "advice": words}
     if case.python is not None and current is not None and current != version:
@@ -731,23 +736,17 @@ def _is_of(refused: Refused, what: str, fact: Absent) -> bool:
 
 
 def _not_built(case: Case) -> Made:
-    built = case.all(Unbuilt)
+    built = [fact for fact in case.all(Unbuilt) if fact.what]
     if not built:
         return
-    fact = next((f for f in built if f.version), built[0])
-    why = next((f.why for f in built if f.why and f.what == fact.what), "")
-    version = version_of(fact.version)
-    sign: dict[str, str] = next((b for b in grammar()["build"] if b["sign"] == why), {})
+    fact = next((f for f in built if f.range), built[0])
+    version = version_of(fact.range.lstrip("="))
+    sign = next((e for e, _ in build_trouble(case.text.flat) if "needs" in e), {})
     tool = sign.get("needs", "")
-    if index(fact.what) is not None:
-        fields = _files_of(case, fact.what, f"=={version}" if version else "")
-    elif tool:
-        fields = {"advice": f"Build it with {tool}, or take a release that has a wheel."}
-    else:
-        way = f"Take a release of {fact.what} or a Python for which it has a wheel."
-        fields = {"advice": way}
-    fields = {"needs": tool} | fields
-    yield _say(
+    fields = {"needs": tool} | _files_of(case, fact.what, fact.range)
+    if tool and index(fact.what) is None:
+        fields["advice"] = f"Build it with {tool}, or take a release that has a wheel."
+    yield case.say(
         "not-built",
         [fact.what, re.split(r"[<=]", tool)[0]],
         fact.line,
@@ -765,20 +764,13 @@ def _not_built(case: Case) -> Made:
 
 def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
     top, shown = fact.module.partition(".")[0], f"{fact.module}.{fact.name}"
-    if fact.module == PYTHON:
-        who, wish = case.beside(), SpecifierSet(fact.since)
-        words = {"who": who or "This code", "wanted": fact.since, "name": fact.name}
-        ours = case.yours(" Yours is {}.")
-        return _say(
-            "python-lacks", [PYTHON, who], fact.line, needs=f"python{wish}", ours=ours, **words
-        )
     if fact.is_class:
         return _lacking_attribute(case, fact)
     is_installed = re.search(
         r"-packages|[/\\]lib(?:64)?[/\\]|[/\\]pip[/\\]", fact.file, re.IGNORECASE
     )
     if not is_installed and re.search(rf"(?:^|[/\\]){re.escape(top)}\.py$", fact.file):
-        return _say("shadowed", [], fact.line, place=fact.file, top=top)
+        return case.say("shadowed", [], fact.line, place=fact.file, top=top)
     if library().has_module(fact.module):
         return _moved(case, library().name(fact.module, fact.name), shown, fact.line)
     package = package_of(fact.module)
@@ -802,23 +794,23 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
             return _moved(case, presence, shown, fact.line)
     if not package or (not importer and is_users_own(fact.module, case.trace)):
         return None
-    packages, who = [package, importer], importer or "the code that asks for it"
-    if not fact.since:
-        return _say("lacks", packages, fact.line, name=shown, who=who)
-    needs = f"{package}<{fact.since}"
-    return _say("removed", packages, fact.line, needs=needs, since=fact.since, name=shown)
+    kind, needs = ("removed", f"{package}<{fact.since}") if fact.since else ("lacks", "")
+    if not fact.since and case.trace.frames and case.trace.frames[-1].package == package:
+        kind = "mixed"
+    words = {"needs": needs, "since": fact.since, "name": shown}
+    return case.say(kind, [package, importer], fact.line, **words)
 
 
 def _moved(
     case: Case, presence: Presence, name: str, line: int, cause: Cause | Literal[""] = ""
 ) -> Finding | None:
     """The releases that have something: a range, and the direction; None if the list refutes it."""
-    package, spans = presence.package, presence.spans()
+    package, spans, is_python = presence.package, presence.spans(), presence.package == PYTHON
     importer = case.beside(package)
-    if package == PYTHON:
-        return _of_library(case, presence, name, line, importer, cause)
-    installed = case.versions.get(package)
-    wishes = [SpecifierSet(each) for each in presence.wanted(installed)]
+    if is_python and (presence.never or presence.always):
+        return None
+    installed = case.series if is_python else case.versions.get(package)
+    wishes = [SpecifierSet(each) for each in presence.wanted(installed, is_every=is_python)]
     wish = next((each for each in wishes if case.pin(package, each)), wishes[0])
     when = " and ".join(
         f"from {start} on"
@@ -829,46 +821,26 @@ def _moved(
         for start, stop in spans[:3]
     )
     if installed is not None and presence.place_of(installed) in presence.had:
-        if installed in presence.releases:
+        if is_python or installed in presence.releases:
             return None
         # The releases between the read ones: it was removed before the present one.
         last = presence.releases[presence.place_of(installed)]
         wish, when = SpecifierSet(f"<={last}"), f"up to {last}"
     is_gone = bool(_bounds(wish, _UPPER))
-    return _say(
+    stand_in = package_of_module(name.rpartition(" ")[2]) if is_python else ""
+    ways = [f"install {stand_in}, which has it"] if stand_in else []
+    ways += [f"take a newer {importer}"] if importer and is_gone else []
+    toward = "older" if is_gone else "newer"
+    return case.say(
         "moved",
         [package, importer],
         line,
         cause=cause,
-        direction="" if installed else "older" if is_gone else "newer",
+        direction="python" if is_python else "" if installed else toward,
         needs=f"{package}{wish}",
-        advice=f"Or take a newer {importer}." if importer and is_gone else "",
+        advice=f"Or {' or '.join(ways)}." if ways else "",
         name=name,
         when=when,
-        there=case.there(package),
-    )
-
-
-def _of_library(
-    case: Case, presence: Presence, name: str, line: int, importer: str, cause: str
-) -> Finding | None:
-    is_there = case.python is not None and presence.place_of(case.python) in presence.had
-    if presence.never or presence.always or is_there:
-        return None
-    wanted = presence.wanted(case.series, is_every=True)[0]
-    is_gone = "<" in wanted
-    stand_in = package_of_module(name.rpartition(" ")[2])
-    return _say(
-        "library",
-        [PYTHON, importer],
-        line,
-        cause=cause,
-        needs=f"python{SpecifierSet(wanted)}",
-        name=name,
-        when=f"before {wanted.split('<')[-1]}" if is_gone else f"from {wanted.strip('>=')} on",
-        ours=case.yours(" Yours is {}."),
-        way=f"Install {stand_in}, which has it" if stand_in else f"Use Python {wanted}",
-        newer=f", or a newer {importer}" if importer and is_gone else "",
     )
 
 
@@ -878,9 +850,8 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     own, is_inner = case.owners(name), bool(case.trace.frames and case.trace.frames[-1].package)
 
     def unknown(package: str, beside: str = "") -> Finding:
-        who = beside or "the code that uses it"
         fields = {"direction": "python"} | _python_of(case, beside) if package == PYTHON else {}
-        return _say("unknown", [package, beside], fact.line, name=shown, beside=who, **fields)
+        return case.say("unknown", [package, beside], fact.line, name=shown, **fields)
 
     if name == "NoneType":
         return None
@@ -954,6 +925,10 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     sure = owners(f"{short}({argument}") or owners(f".{last}({argument}")
     known_owners = sure or [owner for key in keys for owner in case.owners(key)]
     places = dict.fromkeys([*([home] if api(home) else []), *known_owners])
+    is_qualified = "." in name and bool(imported or package_of_module(top))
+    if is_qualified:  # the name says whose it is
+        parts = {*name.split(".")}
+        places = {p: None for p in places if p == home or not parts.isdisjoint(modules_of(p))}
 
     def takes(known: Api) -> Presence | None:
         tried = (known.accepts(each, argument) for each in dict.fromkeys((name, short, last)))
@@ -973,7 +948,8 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     if matched is None and fact.kind == "+" and not owners(f"{last}()"):
         of_python = library().accepts(last, argument)
         matched = of_python if of_python is not None and of_python.is_known else None
-    if matched is None and fact.kind == "+" and (inner := _callers(case)) and inner[-1].package:
+    inner = _callers(case)[-1:] if fact.kind == "+" and not is_qualified else ()
+    if matched is None and inner and inner[-1].package:
         # No class is named, and the package is: what it has now was added, else it was removed.
         of_inner = api(inner[-1].package)
         changed = [p for p in of_inner.takers(argument) if p.is_known] if of_inner else []
@@ -1002,7 +978,7 @@ def _unplaced_call(
     package = package or (case.beside() if innermost else "")
     how = {"+": "not taken", "!": "missing", "#": "one too many"}[fact.kind]
     words = {"name": name, "argument": fact.argument, "how": how}
-    return _say("bad-call", [package, case.beside()], fact.line, **words) if package else None
+    return case.say("bad-call", [package, case.beside()], fact.line, **words) if package else None
 
 
 def _callers(case: Case) -> tuple[Frame, ...]:
@@ -1057,11 +1033,10 @@ def _missing_module(case: Case, fact: NoModule) -> Finding | None:
     is_own = is_users_own(fact.module, case.trace)
     is_seen = known is not None or index(package) is not None or package in case.versions
     if is_inner and (importer or (is_seen and not is_own)):
-        who = importer or "the code that imports it"
-        return _say("lacks-module", [package, importer], fact.line, name=fact.module, who=who)
+        return case.say("lacks-module", [package, importer], fact.line, name=fact.module)
     innermost = case.trace.frames[-1].package if case.trace.frames else ""
     advice = "It may be a module of your own: start the program from its folder."
-    return _say(
+    return case.say(
         "not-installed",
         [package, importer],
         fact.line,
@@ -1090,7 +1065,7 @@ def _binary(case: Case, fact: Binary) -> Finding | None:
     what = "C library" if "GLIBC" in fact.needs else fact.what
     # A file with an argument that its reader does not know was written by a newer release.
     is_newer = fact.kind == "saved" and any(call.kind == "+" for call in case.all(BadCall))
-    return _say(
+    return case.say(
         "system" if fact.kind == "library" else fact.kind,
         packages,
         fact.line,
@@ -1098,7 +1073,7 @@ def _binary(case: Case, fact: Binary) -> Finding | None:
         direction="newer" if is_newer else "",
         by=fact.by,
         what=what if fact.kind == "library" else beside or "library",
-        there=case.there(beside, " ({})"),
+        there=case.there(beside),
         version=fact.needs,
     )
 
@@ -1110,7 +1085,7 @@ def _array(case: Case, fact: Binary) -> Finding:
         needs = "<2" if installed >= Version("2") else "newer" if needs else ""
     toward = "older" if needs == "<2" else "newer" if needs in ("newer", ">=2") else "other"
     way = f"Or upgrade {fact.by or 'what was compiled'}, which is built for it then"
-    return _say(
+    return case.say(
         "array",
         [fact.what, fact.by],
         fact.line,
@@ -1118,7 +1093,6 @@ def _array(case: Case, fact: Binary) -> Finding:
         needs=f"{fact.what}{needs}" if needs[:1] in ("<", ">") else "",
         by=fact.by or "A compiled module",
         way=f"Upgrade {fact.what}" if toward == "newer" else way,
-        there=case.there(fact.what, " ({})"),
     )
 
 
@@ -1137,14 +1111,14 @@ def _unparsed(case: Case) -> Made:
         if not wish and not who:
             continue
         is_old = wish.startswith("<")
-        yield _say(
+        yield case.say(
             "unparsed",
             [who, PYTHON] if who and is_old else [PYTHON, who],
             fact.line,
             needs=f"python{wish}" if wish else "",
             who=who or "This code",
             wanted=wish or "of another time",
-            ours=case.yours(),
+            there=case.there(PYTHON),
             or_take=f", or {'a newer' if is_old else 'an older'} {who}" if who else "",
         )
         return
@@ -1177,8 +1151,8 @@ def wanted_by_source(source: str) -> str:
 # ---- 12: errors unrelated to versions, and the user's own changes
 
 
-def _trouble(_: Case, fact: Trouble) -> Finding:
-    return _say(fact.kind, [], fact.line, words=fact.sentence)
+def _trouble(case: Case, fact: Trouble) -> Finding:
+    return case.say(fact.kind, [], fact.line, words=fact.sentence)
 
 
 def _changed(case: Case, fact: Changed) -> Finding | None:
@@ -1188,7 +1162,7 @@ def _changed(case: Case, fact: Changed) -> Finding | None:
         return None
     toward, pin = "older" if new > old else "newer", f"{fact.what}=={old}"
     fields = {"direction": toward, "needs": pin, "pin": pin}
-    return _say("changed", [fact.what], fact.line, old=old, new=new, **fields)
+    return case.say("changed", [fact.what], fact.line, old=old, new=new, **fields)
 
 
 # ---- 13: a package that fails at import: no value of the user's is involved yet
@@ -1203,21 +1177,23 @@ def _failed_at_import(case: Case) -> Made:
         return
     fields = _python_of(case, who)
     if fields:
-        yield _say("older-than-python", [PYTHON, who], line, ours=case.python, **fields)
+        yield case.say("older-than-python", [PYTHON, who], line, ours=case.python, **fields)
 
 
 def _python_of(case: Case, who: str) -> dict[str, Any]:
-    """The Pythons of the day of a package's release, where the present one is newer.
-
-    Since 3.8 there is a new series each October (PEP 602).
-    """
+    """The Pythons of the day of a package's release, where the present one is newer."""
     known, ours = index(who), case.series
     version = case.versions.get(who) or (known.newest(ANY) if known is not None else None)
     day = known.days.get(version, "") if known is not None and version is not None else ""
-    then = [m for m in range(8, 40) if f"{2011 + m}-10" <= day[:7]] if day else []
-    if ours is None or not then or ours.minor <= then[-1]:
+    if ours is None or not day or ours <= _newest_of(day):
         return {}
-    return {"needs": f"python<3.{then[-1] + 1}", "version": version, "day": day[:7]}
+    needs = f"python<3.{_newest_of(day).minor + 1}"
+    return {"needs": needs, "version": version, "day": day[:7]}
+
+
+def _newest_of(day: str) -> Version:
+    """The newest Python of a day. Since 3.8 there is a new series each October (PEP 602)."""
+    return Version(f"3.{max((m for m in range(8, 40) if f'{2011 + m}-10' <= day[:7]), default=7)}")
 
 
 # ---- 14: a list against published requirements
@@ -1238,13 +1214,13 @@ def _unmet(case: Case) -> Made:
             bound = corrected(who, release, what)
             late = "" if bound else _later_bound(case, who, release, what)
             if needs and not any(_meet(what, need, ours) for need in needs):
-                theirs = Requires(who, str(release), what, needs[-1], 0)
+                theirs = Requires(what, needs[-1], 0, who, str(release))
                 yield _conflict(case, Asked(what, ours, 0), theirs)
             elif late or (bound and not _meet(what, bound, ours)):
                 kind, text = ("later-bound", late) if late else ("corrected", bound)
                 fields = {"needs": f"{what}{text}", "direction": _direction(ours, text)}
                 words = {"who": f"{who} {release}", "one": _shown(ours), "wanted": text}
-                yield _say(kind, [what, who], 0, **fields, **words)
+                yield case.say(kind, [what, who], 0, **fields, **words)
         if known is None:
             continue
         if who in case.installed:
@@ -1252,7 +1228,7 @@ def _unmet(case: Case) -> Made:
         if case.python and not known.fits(release, case.python) and known.pythons(release):
             fields = _files_of(case, who, f"=={release}")
             words = {"title": f"{who} {release}", "ours": str(case.python)}
-            yield _say("no-file-for-python", [who, PYTHON], 0, **words, **fields)
+            yield case.say("no-file-for-python", [who, PYTHON], 0, **words, **fields)
 
 
 def _later_bound(case: Case, who: str, release: Version, what: str) -> str:
@@ -1293,7 +1269,7 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
     words = {"title": f"{who} {release}", "year": year, "newest": newest}
     if later and not current:
         pythons = _series(known.pythons(newest))
-        yield _say(
+        yield case.say(
             "newest-for-python", [who, PYTHON], 0, ours=case.python, pythons=pythons, **words
         )
     for what, ours in pins.items():
@@ -1310,7 +1286,7 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
         ):
             continue
         wanted = asking[-1][-1]
-        yield _say(
+        yield case.say(
             "fallen-back",
             [who, what],
             0,

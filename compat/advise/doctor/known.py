@@ -409,10 +409,6 @@ class Index:
     def asks(self, name: str) -> bool:
         return any(self.requires(version, name) for version in self._stated)
 
-    def of_day(self, day: str, python: Version | None) -> Version | None:
-        final = (v for v, when in self.days.items() if when <= day and not v.is_prerelease)
-        return max((v for v in final if not python or self.fits(v, python)), default=None)
-
     def admitting(
         self, name: str, wanted: Version, day: str, python: Version | None
     ) -> Version | None:

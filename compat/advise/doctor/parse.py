@@ -6,39 +6,43 @@ Single-line formats are in `grammar.toml`; tracebacks, lists and chains are pars
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from packaging.utils import canonicalize_name
 
 from compat.advise.doctor.facts import (
-    CLAUSE,
-    EXTRAS,
-    NAME,
-    PYTHON,
-    RANGE,
-    Absent,
-    Asked,
     BadCall,
     Binary,
     Changed,
-    Fact,
-    Have,
     LacksName,
     NoModule,
-    Refused,
-    Requires,
     Syntax,
     Text,
-    Trouble,
-    Unbuilt,
-    compiled,
     grammar,
     pattern,
+    requirement_of,
     version_of,
 )
 from compat.advise.doctor.known import index, package_of, package_of_module
 from compat.advise.named_builds import is_own_name
+from compat.lock.resolvers import (
+    CLAUSE,
+    EXTRAS,
+    NAME,
+    PYTHON,
+    Absent,
+    Asked,
+    Fact,
+    Have,
+    Made,
+    Match,
+    Requires,
+    Trouble,
+    compiled,
+    facts_in,
+    package_name,
+)
 from compat.value import Value
 
 _CELL = re.compile(r"^\s*(?P<path><(?:ipython-input|stdin|string)[^>]*>)")
@@ -167,8 +171,6 @@ def is_users_own(module: str, trace: Traceback) -> bool:
 
 # ---- messages of Python
 
-Match = re.Match[str]
-Made = Iterator[Fact]
 # The library of a mangled C++ name: those that extensions of other packages link to.
 _NAMESPACES = {"at": "torch", "c10": "torch", "caffe2": "torch", "torch": "torch"}
 _READS = re.compile(
@@ -185,15 +187,13 @@ def all_facts(text: Text) -> tuple[Traceback, list[Fact]]:
 def _of_python(text: Text, trace: Traceback) -> Made:
     tables = grammar()
     for entry in tables["cpython"]:
-        for number, match in enumerate(entry["pattern"].finditer(text.flat)):
-            if number == 8:
-                break
+        for match in islice(entry["pattern"].finditer(text.flat), 8):
             line = text.line_at(match.start())
             yield from _made(entry, match, line, trace)
     for entry in tables["python"]:
         for match in entry["pattern"].finditer(text.flat):
-            line = text.line_at(match.start())
-            yield LacksName(module=PYTHON, name=match[0][:60], line=line, since=entry["needs"])
+            line, who = text.line_at(match.start()), next(iter(trace.installed), "")
+            yield Requires(PYTHON, entry["needs"], line, who, is_check=True)
     for entry in tables["trouble"]:
         matched = entry["pattern"].search(text.flat)
         if matched:
@@ -234,7 +234,7 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
         case "not_defined":
             yield LacksName("builtins", groups["name"], line)
         case "no_module":
-            yield _no_module(match, line)
+            yield NoModule(_no_module(match), line)
         case "called" if groups["missing"]:
             for name in re.findall(r"'(\w+)'", groups["missing"]):
                 yield BadCall(groups["function"], "!", name, line)
@@ -256,7 +256,7 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
             yield Binary(kind="instruction", what="", by=by, line=line)
         case "saved":
             yield Binary(kind="saved", what="", by=package_of(groups["n"]), line=line)
-        case "array":
+        case "array" if "size changed" not in match[0] or _is_raised(match, trace):
             yield _array(groups, line, trace, entry.get("needs", ""))
 
 
@@ -278,19 +278,8 @@ def _written_by_another(trace: Traceback) -> Made:
         yield Binary(kind="saved", what="", by=readers[0].package or innermost, line=line)
 
 
-def _shadow(line: int) -> Trouble:
-    words = (
-        "A module was used while it was still being imported. Mostly a local file has the name of a"
-        " package or of a module of Python: rename it."
-    )
-    return Trouble(kind="shadow", sentence=words, line=line)
-
-
 def _cannot_import(match: Match, line: int, trace: Traceback) -> Made:
     name, module = match["name"], match["module"] or ""
-    if match["partial"]:
-        yield _shadow(line)
-        return
     if not module:  # before Python 3.7 the line above names it
         above = match.string[: match.start()]
         statement = rf"from ([\w.]+) import (?:(?! import )[^#]){{0,200}}?\b{name}\b"
@@ -312,9 +301,6 @@ def _absolute(relative: str, path: str) -> str:
 
 def _module_lacks(match: Match, line: int) -> Made:
     module, name = match["module"] or "", match["name"]
-    if match["partial"] or match["circular"]:
-        yield _shadow(line)
-        return
     if not module:  # Python 2 omits it; the line above has it: `mx.mod`.
         before = match.string[: match.start()]
         used = re.findall(rf"\b([A-Za-z_][\w.]*)\.{re.escape(name)}\b", before)
@@ -325,16 +311,14 @@ def _module_lacks(match: Match, line: int) -> Made:
         yield LacksName(module=module, name=name, line=line)
 
 
-def _no_module(match: Match, line: int) -> Fact:
+def _no_module(match: Match) -> str:
     module = str(match["module"]).rstrip(".")
-    if match["package"]:
-        return _shadow(line)
     if "." not in module:  # Python 2 prints only the last part
         above = match.string[: match.start()]
         whole = re.findall(rf"\b(?:from|import) ([\w.]+\.{re.escape(module)})\b", above)
         parts = re.findall(rf"\bfrom ([\w.]+) import {re.escape(module)}\b", above)
         module = whole[-1] if whole else f"{parts[-1]}.{module}" if parts else module
-    return NoModule(module=module, line=line)
+    return module
 
 
 def _symbol(symbol: str, by: str, line: int) -> Binary:
@@ -360,6 +344,11 @@ def _of_file(path: str, trace: Traceback) -> str:
         stem = file.partition(".")[0]
         return next(filter(None, known), package_of(above if stem.startswith("_") else stem))
     return package_of(folders[0]) if folders and folders[0].isidentifier() else ""
+
+
+def _is_raised(match: Match, trace: Traceback) -> bool:
+    """Whether it is an error, or one that a program only notes beside another."""
+    return not trace.raised or match.string[: match.start()].endswith("Error: ")
 
 
 def _array(groups: Mapping[str, str], line: int, trace: Traceback, needs: str) -> Binary:
@@ -399,118 +388,15 @@ _INSTALLED = compiled(f"(?i){VERSION_PATTERN}")
 
 
 def _of_resolvers(text: Text) -> Made:
-    for stated in _PYTHONS:
-        for match, line in _each(text, stated, 1):
-            yield Have(what=PYTHON, version=".".join(filter(None, match.groups())), line=line)
-    for entry in grammar()["format"]:
-        for match, line in _each(text, entry["pattern"]):
-            for kind in entry["facts"]:
-                yield from _stated(kind, _Match(match, entry, text.flat), line)
-    yield from _asked_lists(text)
+    for form in _PYTHONS:
+        if match := form.search(text.flat):
+            version, line = ".".join(filter(None, match.groups())), text.line_at(match.start())
+            yield Have(what=PYTHON, version=version, line=line)
+    for fact in facts_in(text.flat, text.line_at):
+        if not isinstance(fact, Requires) or fact.range:
+            yield fact
     yield from _conda(text)
     yield from _listed(text)
-
-
-def _each(text: Text, form: "re.Pattern[str]", most: int = 400) -> Iterator[tuple[Match, int]]:
-    for number, match in enumerate(form.finditer(text.flat)):
-        if number == most:
-            return
-        yield match, text.line_at(match.start())
-
-
-def _name(text: str) -> str:
-    name = str(canonicalize_name(re.sub(r"\[.*|\{.*", "", text.strip())))
-    return PYTHON if name in ("cpython", "python") else name
-
-
-class _Match:
-    """The fields of one match, by the letters of `grammar.toml`."""
-
-    def __init__(self, match: Match, entry: dict[str, Any], flat: str) -> None:
-        self.groups, self.entry, self.flat = match.groupdict(), entry, flat
-        wanted = entry.get("range", "").format(self["v"]) or self["r"].strip(",")
-        self.range = wanted or (f"=={self['v']}" if self["v"] else "")
-
-    def __getitem__(self, group: str) -> str:
-        return (self.groups.get(group) or "").rstrip(".")
-
-    @property
-    def what(self) -> str:
-        return self.entry.get("what") or _name(self["n"])
-
-
-def _stated(kind: str, match: _Match, line: int) -> Made:
-    match kind:
-        case "Requires":
-            is_check = match.entry.get("check", False)
-            who = _name(match["who"])
-            yield Requires(who, match["w"], match.what, match.range, line, is_check=is_check)
-        case "Asked":
-            yield Asked(what=match.what, range=match.range, line=line)
-        case "Other":
-            yield Asked(what=_name(match["h"]), range=match["hv"], line=line)
-        case "Have" if match["h"]:
-            yield Have(what=_name(match["h"]), version=match["hv"], line=line)
-        case "Refused":
-            yield Refused(who="", version=match["v"], range=match["r"], line=line)
-        case "Unbuilt":
-            signs = (entry["sign"] for entry in grammar()["build"] if entry["sign"] in match.flat)
-            yield Unbuilt(what=match.what, version=match["v"], line=line, why=next(signs, ""))
-        case "Absent":
-            yield _absent(match, line)
-        case "Asker":  # of a package that pip does not find: `demo==1.0->-r requirements.txt`
-            first = match["origin"].partition("->")[0].strip()
-            asker = re.match(rf"({NAME}){EXTRAS}(?:==(\d[\w.+!-]*)$)?", first)
-            if asker and asker[1] not in ("r", "c"):
-                yield Requires(_name(asker[1]), asker[2] or "", match.what, match.range, line)
-        case "Joined":  # pip-tools joins the ranges of several packages, and saw releases
-            clauses = [clause for clause in match["r"].split(",") if clause]
-            for clause in clauses if len(clauses) > 1 and match["all"] else ():
-                yield Requires(who="", version="", what=match.what, range=clause, line=line)
-
-
-def _absent(match: _Match, line: int) -> Fact:
-    if match["n"].endswith(".txt") or match.what == PYTHON:
-        words = f"{match['n']} names no package: the command or the list is not as pip takes it."
-        return Trouble(kind="machine", sentence=words, line=line)
-    visited = match.groups.get("all")
-    versions = None if visited is None else tuple(re.findall(r"(?:^|, ?)(\d[^,\s]*)", visited))
-    versions = versions if match.groups.get("none") is None else ()
-    tags = tuple(re.findall(r"\w+", match["tags"].replace(" and ", " ")))
-    why = match.entry["why"]
-    return Absent(match.what, match.range, why, line, tags=tags, versions=versions)
-
-
-# Lists of the user's requirements, and their items: a name, and its range in a second group.
-_NAMED = rf"(?:^|, | and )({NAME})()(?=,| and |$)"
-_PINNED = rf"(?<![\w-])({NAME}){EXTRAS}(?:==| )({RANGE}|\d[\w.*+!]{{0,30}})"
-_TERM = rf"({NAME}){EXTRAS}(?:\{{[^}}]*\}})?({RANGE})?\.?(?=,| and |$| \()"
-_WORD = rf"(?:^| )'?({NAME}){EXTRAS} ?({CLAUSE}(?:,{CLAUSE})*)'?(?= |$)"
-_CANNOT = compiled(r"Cannot install (.{3,600}?) because these package versions")
-_COMMAND = compiled(r"\bpip[\d.]* install ([^$#]{2,300}?)(?= [A-Z]\w+ing |ERROR|\$|$)")
-_ASKED_PYTHON = compiled(r"requested Python version \(([^)]+)\) does not satisfy Python(%RANGE)")
-_LISTS = (
-    *((_CANNOT, each) for each in (_PINNED, _NAMED)),
-    (pattern("you_require"), _TERM),
-    (_COMMAND, _WORD),
-)
-
-
-def _asked_lists(text: Text) -> Made:
-    """The user's requirements as a tool lists them: pip's `Cannot install`, uv's `you require`."""
-    for listed, each in _LISTS:
-        for match, line in _each(text, listed):
-            for name, wanted in re.findall(each, match[1]):
-                if name not in ("line", "and", "r"):
-                    yield Asked(what=_name(name), range=wanted, line=line)
-    for match, line in _each(text, _ASKED_PYTHON):
-        yield Asked(what=PYTHON, range=match[1], line=line)
-        tail = text.flat[match.end() : match.end() + 200]
-        who = re.match(rf" and ({NAME}){EXTRAS}(?:==(\d[\w.]*))? depends on Python", tail)
-        before = text.flat[max(0, match.start() - 700) : match.start()]
-        above = re.findall(rf"({NAME})\{{[^}}]*\}}[<>=]", before)
-        name, version = (who[1], who[2] or "") if who else (above[-1] if above else "", "")
-        yield Requires(_name(name), version, PYTHON, match[2], line)
 
 
 def _conda(text: Text) -> Made:
@@ -527,13 +413,13 @@ def _conda(text: Text) -> Made:
         if not links[0][0] or links[0][0] in ("package", "specifications"):
             continue
         if len(links) == 1:
-            stated.append(Asked(what=_name(links[0][0]), range=links[0][1], line=number))
+            stated.append(Asked(what=package_name(links[0][0]), range=links[0][1], line=number))
         for (who, version), (what, wanted) in pairwise(links):
-            stated.append(Requires(_name(who), version, _name(what), wanted, number))
+            stated.append(Requires(package_name(what), wanted, number, package_name(who), version))
     yield from stated
     match stated:
         case [Asked(what=what, range=wanted, line=number)] if wanted and what != PYTHON:
-            yield Absent(what, wanted, "version", number)  # a lone one: no channel has it
+            yield Absent(what, wanted, number)  # a lone one: no channel has it
 
 
 def _conda_spec(text: str) -> tuple[str, str]:
@@ -554,7 +440,7 @@ def _listed(text: Text) -> Made:
     for number, line in enumerate(text.lines, 1):
         wish = re.fullmatch(pinned, line)
         if wish and "ecause" not in text.flat:
-            yield Asked(what=_name(wish[1]), range=wish[2], line=number)
+            yield Asked(what=package_name(wish[1]), range=wish[2], line=number)
         if re.search(
             r"depends on|[Rr]equire|Ignored the|from versions|satisf|Collecting|ecause"
             r"|Found existing|ninstall(?:ed|ing) (?!.*nstalled)"
@@ -567,7 +453,7 @@ def _listed(text: Text) -> Made:
         for match in list(_INSTALLED.finditer(line))[:40]:
             name = match[1].lower()
             if name not in grammar()["lists"]["no_package"] and not name.endswith(".py"):
-                yield Have(what=_name(match[1]), version=match[2], line=number)
+                yield Have(what=package_name(match[1]), version=match[2], line=number)
 
 
 # ---- packages' own messages
@@ -579,14 +465,15 @@ def _of_words(text: Text, trace: Traceback) -> Made:
         what, line = str(canonicalize_name(match["n"])), text.line_at(match.start())
         yield Changed(what=what, old=match["a"], new=match["b"], line=line)
         yield Have(what=what, version=match["b"], line=line)
-    for entry in grammar()["words"]:
-        for number, match in enumerate(entry["pattern"].finditer(text.flat)):
-            if number == 12:
-                break
+    # Of a resolver's derivation all is read by its own grammar, its hints included.
+    for entry in () if "we can conclude" in text.flat else grammar()["words"]:
+        for match in islice(entry["pattern"].finditer(text.flat), 12):
             around = text.flat[max(0, match.start() - 90) : match.end() + 90]
             near = text.flat[max(0, match.start() - 200) : match.end() + 200]
             if not pattern("asks").search(around) or _is_of_a_tool(near):
                 continue
+            if requirement_of(text.lines[text.line_at(match.start()) - 1]):
+                continue  # a line of a list
             fact = _fact(match, entry.get("range", ""), text, trace)
             # `>=0` is what a tool prints for no requirement.
             if (

@@ -1,0 +1,286 @@
+"""Parses what pip, uv, poetry, pipenv, pip-tools and conda print into facts, each with its place.
+
+Single-line formats are in `resolvers.toml`; lists of requirements are parsed here.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import islice
+from typing import Any, Literal
+
+from packaging.utils import canonicalize_name
+
+from compat.value import Value
+
+PYTHON = "python"
+_MOST = 400  # matches of one format in a text
+_QUOTES = re.compile('["`\u2018\u2019\u201c\u201d]')
+
+NAME = r"[A-Za-z](?:[\w.-]{0,80}\w)?"
+EXTRAS = r"(?:\[[\w.,\s-]{1,80}\])?"
+CLAUSE = r"(?:[<>=!~^]=?=? ?\d[\w.*+!-]{0,40}|\*)"
+RANGE = rf"(?:{CLAUSE}(?:(?:, ?| and | ?\|\|? ?){CLAUSE}){{0,12}})"
+_PY = r"\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:[ab]\d|rc\d)?"
+NUMBER = r"v?\d{1,6}(?:\.\w{1,12}){0,5}(?:[-+]\w{1,20})?"
+_PART = rf"[<>=!~]=?=? ?{NUMBER}(?:\.\*)?"
+_WORDS = {
+    "%NUMBER": NUMBER,
+    "%SPAN": rf"{_PART}(?:(?:, ?| and ){_PART}){{0,5}}",
+    "%PART": _PART,
+    "%OF": r"(?: package| library| module)?(?: versions?)?",
+    "%NAME": NAME,
+    "%EXTRAS": EXTRAS,
+    "%RANGE": RANGE,
+    "%VERSION": r"v?\d[\w.+!-]{0,40}?",
+    "%BARE": r"(?:[<>=!~]=?=?[\w.*+!]+(?:,[<>=!~]=?=?[\w.*+!]+)*)?",
+    "%PY": _PY,
+    "%N": r"'?(?P<n>[A-Za-z][\w.-]{1,40}?)(?:\[[\w,]+\])?'?",
+    "%V": rf"'?(?P<v>{NUMBER})'?",
+}
+
+
+def compiled(text: str) -> "re.Pattern[str]":
+    """Compile an expression of a grammar, whose shared parts are words such as `%NAME`."""
+    for word, meaning in _WORDS.items():
+        text = text.replace(word, meaning)
+    return re.compile(text)
+
+
+@cache
+def grammar_of(package: str, name: str) -> dict[str, Any]:
+    """The tables of a package's grammar; each expression is compiled."""
+    from importlib.resources import files  # both cost what a question without a message need not
+
+    from compat.declare.toml import toml_document
+
+    tables = toml_document((files(package) / name).read_bytes(), name)
+    tables["patterns"] = {name: compiled(text) for name, text in tables["patterns"].items()}
+    for table in tables.values():
+        for entry in table if isinstance(table, list) else ():
+            if "pattern" in entry:
+                entry["pattern"] = compiled(entry["pattern"])
+    return tables
+
+
+def _grammar() -> dict[str, Any]:
+    return grammar_of("compat.lock", "resolvers.toml")
+
+
+class Demand(Value, frozen=True):
+    """A range of a package that `who` at `version` requires; without `who`, that somebody does."""
+
+    what: str
+    range: str
+    line: int
+    who: str = ""
+    version: str = ""
+
+    @property
+    def requirement(self) -> str:
+        return f"{self.what}{self.range.replace(' ', '')}"
+
+    @property
+    def asker(self) -> str:
+        return f"{self.who}{'==' if self.version[:1].isdigit() else ''}{self.version}"
+
+
+class Requires(Demand, frozen=True):
+    """What a package's metadata requires, or its code at import (`is_check`)."""
+
+    is_check: bool = False
+
+
+class Asked(Demand, frozen=True):
+    """What the user requires: no package's requirement."""
+
+
+class Have(Value, frozen=True):
+    """A present version: installed, or used in this run."""
+
+    what: str
+    version: str
+    line: int
+
+
+class Absent(Demand, frozen=True):
+    """An installer found no file: `why`, the existing tags, and the versions it saw."""
+
+    why: Literal["version", "wheel", "platform", "yanked", "wheel-tag"] = "version"
+    tags: tuple[str, ...] = ()
+    versions: tuple[str, ...] | None = None
+
+
+class Unbuilt(Demand, frozen=True):
+    """A source release that failed to build; `what` is empty where the installer omits it."""
+
+
+class Refused(Value, frozen=True):
+    """A release, of a package that pip omits, that is for other Pythons."""
+
+    version: str
+    range: str
+    line: int
+
+
+class Trouble(Value, frozen=True):
+    """Errors unrelated to versions: network, disk, permissions, a shadowed module."""
+
+    kind: str
+    sentence: str
+    line: int
+
+
+Fact = Value
+Match = re.Match[str]
+Made = Iterator[Fact]
+
+
+def plain_quotes(text: str) -> str:
+    """A text of the same length with `'` for each kind of quote, as the formats expect."""
+    return _QUOTES.sub("'", text)
+
+
+def facts_in(flat: str, line_at: Callable[[int], int] = int) -> Made:
+    """The facts in a text whose blanks are single and whose quotes are plain.
+
+    Their `line` is where they begin in it, or the number that `line_at` returns for that place.
+    """
+    for entry in _grammar()["format"]:
+        for match in islice(entry["pattern"].finditer(flat), _MOST):
+            for kind in entry["facts"]:
+                yield from _stated(kind, _Match(match, entry), line_at(match.start()))
+    yield from _asked_lists(flat, line_at)
+
+
+def package_name(text: str) -> str:
+    name = str(canonicalize_name(re.sub(r"\[.*|\{.*", "", text.strip())))
+    return PYTHON if name in ("cpython", "python") else name
+
+
+class _Match:
+    """The fields of one match, by the letters of `resolvers.toml`."""
+
+    def __init__(self, match: Match, entry: dict[str, Any]) -> None:
+        self.groups, self.entry = match.groupdict(), entry
+        wanted = entry.get("range", "").format(self["v"]) or self["r"].strip(",")
+        self.range = wanted or (f"=={self['v']}" if self["v"] else "")
+
+    def __getitem__(self, group: str) -> str:
+        return (self.groups.get(group) or "").rstrip(".")
+
+    @property
+    def what(self) -> str:
+        return self.entry.get("what") or package_name(self["n"])
+
+
+def _stated(kind: str, match: _Match, line: int) -> Made:
+    match kind:
+        case "Requires":
+            is_check = match.entry.get("check", False)
+            who = package_name(match["who"])
+            yield Requires(match.what, match.range, line, who, match["w"], is_check)
+        case "Asked":
+            yield Asked(match.what, match.range, line)
+        case "Other":
+            yield Asked(package_name(match["h"]), match["hv"], line)
+        case "Have" if match["h"]:
+            yield Have(what=package_name(match["h"]), version=match["hv"], line=line)
+        case "Refused":
+            yield Refused(version=match["v"], range=match["r"], line=line)
+        case "Unbuilt":
+            yield Unbuilt(match.what, match.range, line)
+        case "Absent":
+            yield _absent(match, line)
+        case "Asker":  # of a package that pip does not find: `demo==1.0->-r requirements.txt`
+            first = match["origin"].partition("->")[0].strip()
+            asker = re.match(rf"({NAME}){EXTRAS}(?:==(\d[\w.+!-]*)$)?", first)
+            if asker and asker[1] not in ("r", "c"):
+                who = package_name(asker[1])
+                yield Requires(match.what, match.range, line, who, asker[2] or "")
+        case "Joined":  # pip-tools joins the ranges of several packages, and saw releases
+            clauses = [clause for clause in match["r"].split(",") if clause]
+            for clause in clauses if len(clauses) > 1 and match["all"] else ():
+                yield Requires(match.what, clause, line)
+
+
+def _absent(match: _Match, line: int) -> Fact:
+    if match["n"].endswith(".txt") or match.what == PYTHON:
+        words = f"{match['n']} names no package: the command or the list is not as pip takes it."
+        return Trouble(kind="machine", sentence=words, line=line)
+    visited = match.groups.get("all")
+    versions = None if visited is None else tuple(re.findall(r"(?:^|, ?)(\d[^,\s]*)", visited))
+    versions = versions if match.groups.get("none") is None else ()
+    tags = tuple(re.findall(r"\w+", match["tags"].replace(" and ", " ")))
+    why = match.entry["why"]
+    return Absent(match.what, match.range, line, why=why, tags=tags, versions=versions)
+
+
+# Lists of the user's requirements, and their items: a name, and its range in a second group.
+_NAMED = rf"(?:^|, | and )({NAME})()(?=,| and |$)"
+_PINNED = rf"(?<![\w-])({NAME}){EXTRAS}(?: |(?===))({RANGE}|\d[\w.*+!]{{0,30}})"
+_TERM = rf"({NAME}){EXTRAS}(?:\{{[^}}]*\}})?({RANGE})?\.?(?=,| and |$| \()"
+_WORD = rf"(?:^| )'?({NAME}){EXTRAS} ?({CLAUSE}(?:,{CLAUSE})*)'?(?= |$)"
+
+
+def _asked_lists(flat: str, line_at: Callable[[int], int]) -> Made:
+    """The user's requirements as a tool lists them: pip's `Cannot install`, uv's `you require`."""
+    patterns = _grammar()["patterns"]
+    for listed, each in (
+        ("cannot_install", _PINNED),
+        ("cannot_install", _NAMED),
+        ("you_require", _TERM),
+        ("command", _WORD),
+    ):
+        for match in islice(patterns[listed].finditer(flat), _MOST):
+            items = dict.fromkeys(re.findall(each, match[1]))
+            names = [name for name, _ in items]
+            for name, wanted in items:
+                # Releases that pip tried, by what they require: none of them is the user's wish.
+                is_tried = names.count(name) > 1 and re.search(rf"{name}\S* \d\S* depends on", flat)
+                if name not in ("line", "and", "r"):
+                    wish = "" if is_tried else wanted
+                    yield Asked(package_name(name), wish, line_at(match.start()))
+    for match in islice(patterns["asked_python"].finditer(flat), _MOST):
+        line = line_at(match.start())
+        yield Asked(what=PYTHON, range=match[1], line=line)
+        tail = flat[match.end() : match.end() + 200]
+        who = re.match(rf" and ({NAME}){EXTRAS}([<>=!~][^ ]*)? depends? on Python", tail)
+        before = flat[max(0, match.start() - 700) : match.start()]
+        above = re.findall(rf"({NAME})\{{[^}}]*\}}[<>=]", before)
+        name, version = (who[1], who[2] or "") if who else (above[-1] if above else "", "")
+        yield Requires(PYTHON, match[2], line, package_name(name), version)
+
+
+# ---- builds, and names
+
+
+def build_trouble(text: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """The entries of `resolvers.toml` that a build's report shows, with the build tool at fault."""
+    for entry in _grammar()["build"]:
+        if match := entry["pattern"].search(text):
+            yield entry, entry.get("tool") or match.groupdict().get("tool") or ""
+
+
+# A requirement or an exact version inside a resolver's sentence, and a package that it names.
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+_REQUIREMENT = re.compile(rf"({_NAME})(?:\[[^\]]*\]|\{{[^}}]*\}})?\s*(?:[<>=!~]=|[<>])")
+_SPOKEN_OF = re.compile(
+    rf"({_NAME}) (?:depends? on|(?:was|were) yanked|was not found|(?:has|have) no)"
+    rf"|(?:depends? on|versions? of|you require) ({_NAME})"
+)
+# In "demo==1.0 depends on dep" the version is where a name could be.
+_VERSION = re.compile(r"\d+(?:\.\w+)*")
+
+
+def packages_in(sentence: str) -> tuple[str, ...]:
+    """The packages that a resolver's sentence or a requirement names, those with a range first."""
+    plain = [sentence] if re.fullmatch(_NAME, sentence) else []
+    names = (
+        next(filter(None, match.groups()))
+        for pattern in (_REQUIREMENT, _SPOKEN_OF)
+        for match in pattern.finditer(sentence)
+    )
+    return tuple(
+        dict.fromkeys(canonicalize_name(n) for n in (*plain, *names) if not _VERSION.fullmatch(n))
+    )
