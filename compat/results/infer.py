@@ -5,8 +5,10 @@ The last is an expectation and no proof. Such a cell stays `unknown`, ranks behi
 and moves nothing.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -306,7 +308,6 @@ class Lines:
             for axis in known.matrix.axes
         }
         self._between: dict[_Line, dict[str, _Ends]] = {}
-        self._of_release: dict[Version, set[str]] = {}
 
     def through(self, cell: Cell) -> Iterator[list[str]]:
         return map(self._cells, self._lines(cell))
@@ -319,22 +320,19 @@ class Lines:
             if ends is None or self._is_known_to_fail(cell, ends):
                 continue
             # What one end lacks came or went between them: only the release itself can answer.
-            if differing(*map(self._tested, ends[:2])) <= self._answered(cell):
+            release = cell.on(self._known.matrix.subject).version
+            if differing(*map(self._tested, ends[:2])) <= self._ran.get(release, set()):
                 yield ends
 
-    def _answered(self, cell: Cell) -> set[str]:
-        """The capabilities that a tested cell of the same release has, or lacks."""
-        subject = self._known.matrix.subject
-        release = cell.on(subject).version
-        if release not in self._of_release:
-            self._of_release[release] = {
-                capability.id
-                for entry in self._known.known
-                if entry.cell.on(subject).version == release and tested_signature(entry) is not None
-                for capability in entry.capabilities
-                if capability.status != "no"
-            }
-        return self._of_release[release]
+    @cached_property
+    def _ran(self) -> dict[Version, set[str]]:
+        """The capabilities that tested cells of each release have, or lack."""
+        ran: dict[Version, set[str]] = defaultdict(set)
+        for entry in self._known.known:
+            if tested_signature(entry) is not None:
+                tried = (c.id for c in entry.capabilities if c.status != "no")
+                ran[entry.cell.on(self._known.matrix.subject).version].update(tried)
+        return ran
 
     def _is_known_to_fail(self, cell: Cell, ends: _Ends) -> bool:
         """Where the declaration includes both ends, they work in spite of it."""
@@ -379,13 +377,11 @@ class Lines:
 
 
 def tested_signature(entry: Answer) -> Signature | None:
-    """Return the signature of a planned cell by runs of the whole suite; None without runs."""
     is_tested = entry.planned and entry.evidence == "tested"
     return signature_of(entry) if is_tested else None
 
 
 def signature_of(verdict: Answer) -> Signature:
-    """Return the signature that a neighbour must share; empty where it says nothing for others."""
     match verdict.kind:
         case "works":
             return "works", *sorted(c.id for c in verdict.capabilities if c.status == "absent")
@@ -445,8 +441,7 @@ def _expected(entry: Answer, low: Answer, high: Answer, axis: str) -> Answer:
             same += f": {_some(shared)} {'fails' if len(shared) == 1 else 'fail'} in both"
         if open_ids := sorted({*lower[1:]} ^ {*upper[1:]}):
             same += f", and {_some(open_ids)} in one of them alone, which stays open"
-    reason = f"inferred: of the versions of {axis} around it, {ends} {same}; nothing between speaks"
-    reason += " against it"
+    reason = f"inferred: of the versions of {axis} around it, {ends} {same}; no result disagrees"
     if blocker := low.blocked_by:  # no answer about the cell's versions
         reasons = (f"blocked by {blocker}: {reason}",)
         return msgspec.structs.replace(entry, blocked_by=blocker, reasons=reasons)

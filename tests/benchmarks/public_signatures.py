@@ -110,6 +110,17 @@ def bound(takes: Takes, call: Call) -> tuple[str, ...] | None:
     return tuple(reached) if is_whole else None
 
 
+def is_same(old: Takes, new: Takes, call: Call) -> bool:
+    """Whether each argument reaches its parameter; one by place may have got another name."""
+    before, after = bound(old, call), bound(new, call)
+    if before is None or after is None:
+        return False
+    return all(
+        was == now or (place < call.positional and was not in new and now not in old)
+        for place, (was, now) in enumerate(zip(before, after, strict=True))
+    )
+
+
 def calls(text: str, name: str) -> Iterator[Call]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call):
@@ -128,15 +139,15 @@ def is_compatible(old: dict[str, Takes], new: dict[str, Takes], api: str, call: 
     count whose path is most like the one that the benchmark names, and that take it in the old.
     """
     parts = {*api.split(".")}
-    taken = {name: way for name, takes in old.items() if (way := bound(takes, call)) is not None}
+    taken = {name: takes for name, takes in old.items() if bound(takes, call) is not None}
     likest = max((len(parts & {*name.split(".")}) for name in taken), default=0)
-    chosen = {n: way for n, way in taken.items() if len(parts & {*n.split(".")}) == likest}
+    chosen = {n: takes for n, takes in taken.items() if len(parts & {*n.split(".")}) == likest}
     answers = []
-    for name, way in chosen.items():
+    for name, before in chosen.items():
         tail = name.rpartition(".")[2]
         moved = [takes for other, takes in new.items() if other.rpartition(".")[2] == tail]
         options = [new[name]] if name in new else moved
-        answers.append(any(bound(takes, call) == way for takes in options))
+        answers.append(any(is_same(before, takes, call) for takes in options))
     return all(answers)
 
 
