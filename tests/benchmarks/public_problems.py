@@ -10,6 +10,7 @@ runs them. Wheels only. Small libraries come first. Prints Markdown.
 """
 
 import argparse
+import datetime
 import json
 import os
 import subprocess
@@ -149,16 +150,10 @@ def answer(key: Environment, problems: list[Problem], added: list[str], scratch:
         subprocess.run(
             [sys.executable, "-m", "compat", *words], cwd=scratch, check=False, capture_output=True
         )
-    cells = Workspace(folder, machine_day(), lambda: scratch / "cache").snapshot
+    day = datetime.datetime.now(datetime.timezone.utc).date()
+    cells = Workspace(folder, day, lambda: scratch / "cache").snapshot
     (entry,) = (each for each in cells.entries if each.cell.recipe == "fresh")
     return entry
-
-
-def machine_day() -> Any:
-    """Return today, in UTC."""
-    import datetime
-
-    return datetime.datetime.now(datetime.timezone.utc).date()
 
 
 def result_of(key: Environment, problems: list[Problem]) -> tuple[str, Answer | None]:
