@@ -564,7 +564,7 @@ def settled(
     """Record: remove what a lock or a run has disproved; return it, and which cells fell. Of cells
     that were `locked` today it is kept where that was known to be impossible.
     """
-    from compat.results.learnt import keep_clauses, keep_probes
+    from compat.results.learnt import PROBES, keep_answers, keep_clauses
 
     if workspace.learnt.clauses == KeptClauses():
         return (), ()
@@ -572,7 +572,7 @@ def settled(
     refused = [e.id for e in entries if e.refusal and e.refusal.outcome.stage == "lock"]
     if refused:
         answers = (PlainAnswer(cell=c, on=workspace.day, outcome=LOCKED) for c in refused)
-        keep_probes(workspace.folder, answers)
+        keep_answers(workspace.folder, PROBES, answers)
         workspace.refresh()
     disproofs = workspace.snapshot.disproofs
     if not disproofs:

@@ -33,7 +33,7 @@ from compat.plan.cell import Cell
 from compat.results import snapshot as snapshot_module
 from compat.results.answer import Answer
 from compat.results.answers import AnswerReader
-from compat.results.learnt import keep_plain
+from compat.results.learnt import PLAIN, keep_answers
 from compat.results.runs import History
 from compat.results.snapshot import Snapshot
 from compat.run.suitefiles import suite_digest
@@ -135,7 +135,7 @@ CHANGES: dict[str, Callable[[Path, Workspace], object]] = {
     ),
     "no lock": lambda folder, demo: (folder / "locks" / f"{NEW}.txt").unlink(),
     "the suite": lambda folder, demo: write(folder / "suite" / "test_more.py", "x = 1\n"),
-    "an answer": lambda folder, demo: keep_plain(folder, [answered("py3.9-dep1-demo2.0")]),
+    "an answer": lambda folder, demo: keep_answers(folder, PLAIN, [answered("py3.9-dep1-demo2.0")]),
     "the matrix": lambda folder, demo: write(
         folder / "matrix.toml",
         (folder / "matrix.toml").read_text().replace("rules = [", f"rules = [{EXCLUDED}", 1),

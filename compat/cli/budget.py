@@ -196,7 +196,7 @@ class _Session:
         with self._guard:
             clauses = KeptClauses(conflicts=self._learner.clauses, files=self.files)
             learnt.keep_clauses(self._workspace.folder, self._matrix, clauses)
-            learnt.keep_probes(self._workspace.folder, self._answers)
+            learnt.keep_answers(self._workspace.folder, learnt.PROBES, self._answers)
             self._unkept = 0
 
     def ask(self, cell: Cell) -> explore.LockAnswer:

@@ -33,7 +33,7 @@ from compat.results.installs import (
     install_causes,
     plain_installs,
 )
-from compat.results.learnt import PlainAnswer, keep_plain
+from compat.results.learnt import PLAIN, PlainAnswer, keep_answers
 from compat.site.install_words import (
     INSTALL_STYLES,
     install_line,
@@ -85,7 +85,7 @@ def ask_installs(
         else:
             if lock is not None and lock != workspace.lock(answer.cell):
                 workspace.keep_lock(answer.cell, lock)
-            keep_plain(workspace.folder, [answer])
+            keep_answers(workspace.folder, PLAIN, [answer])
             workspace.refresh()
         answers.append(replace(answer, cell=install.cell))
         if not (as_json or platforms):

@@ -34,14 +34,14 @@ from compat.results.intake import OLDEST, Checkout, handed
 from compat.results.learnt import (
     CLAUSES,
     LOCKED,
+    PLAIN,
     PROBES,
     LearntFiles,
     PlainAnswer,
     answer_of,
     decode_answers,
+    keep_answers,
     keep_clauses,
-    keep_plain,
-    keep_probes,
 )
 from compat.results.record import strict
 from compat.run.evidence import Isolation
@@ -327,7 +327,7 @@ class _Intake:
                     raise DeclarationError.of("reports packages, but its lock is not here")
                 taken += self.checked(answer, facts, planned[answer.cell])
         if taken:
-            keep_plain(workspace.folder, taken)
+            keep_answers(workspace.folder, PLAIN, taken)
             workspace.refresh()
         return self.end({"kept": taken}, f"{count(len(taken), 'answer')} imported")
 
@@ -481,7 +481,7 @@ class _LearntIntake(_Intake):
             both = msgspec.structs.replace(known, conflicts=(*known.conflicts, *clauses))
             keep_clauses(workspace.folder, workspace.matrix, both)
         if probes:
-            keep_probes(workspace.folder, probes)
+            keep_answers(workspace.folder, PROBES, probes)
         tally = f"{count(len(clauses), 'clause')} and {count(len(probes), 'probe')} imported"
         return self.end({"clauses": clauses, "probes": probes}, tally)
 

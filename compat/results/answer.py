@@ -238,7 +238,6 @@ class Answer(StrictValue, frozen=True, kw_only=True):
 
     @property
     def likely(self) -> Kind:
-        """Its kind, and for an unknown cell the expected one."""
         return self.expected or self.kind
 
     def failing(self, *faults: Blame) -> tuple[str, ...]:
@@ -246,7 +245,6 @@ class Answer(StrictValue, frozen=True, kw_only=True):
 
     @property
     def failing_here(self) -> tuple[str, ...]:
-        """The capabilities that fail by the combination, as far as known."""
         return self.failing("combination", "unexplained")
 
     @property
@@ -281,7 +279,6 @@ class Answer(StrictValue, frozen=True, kw_only=True):
 
     @property
     def is_proof(self) -> bool:
-        """Whether it ran on its current lock, and works, wholly or in part."""
         return self.tested > 0 and self.kind in ("works", "partial")
 
     def pinned(self, axis: str) -> Version | None:

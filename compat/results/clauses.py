@@ -122,12 +122,6 @@ class ClauseBook:
         each = [frozenset(self._all_of(facts, python)) for facts in sets]
         return frozenset.intersection(*each) if each else frozenset()
 
-    def without(self, gone: Iterable[Clause]) -> ClauseBook:
-        left_out = frozenset(gone)
-        if not left_out:
-            return self
-        return ClauseBook(clause for clause in self.clauses if clause not in left_out)
-
     def _all_of(self, facts: Facts, python: str) -> Iterator[Clause]:
         for fact in facts & self._by_rarest.keys():
             for needed, clause in self._by_rarest[fact]:
@@ -194,10 +188,8 @@ def encode_clauses(clauses: KeptClauses, matrix: Matrix) -> str:
 
 
 def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
-    """Decode the clauses of the text; raise DeclarationError, naming `source`, for anything else.
-
-    Without conflicts where they were learnt for another platform, or with fewer builds from source.
-    A package that only a newer rule replaces counts as unreplaced when they were learnt.
+    """Raises DeclarationError. Conflicts of another platform, or with fewer builds from source, are
+    left out. A package that only a newer rule replaces counts as unreplaced before.
     """
     from compat.lock.demands import as_asked, is_fact, replaceable
 

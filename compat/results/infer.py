@@ -5,8 +5,10 @@ The last is an expectation and no proof. Such a cell stays `unknown`, ranks behi
 and moves nothing.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -25,7 +27,7 @@ from compat.results.learnt import LOCKED, PlainAnswer
 from compat.results.lifted import lifted
 from compat.results.record import third_package
 from compat.results.snapshot import Snapshot
-from compat.run.outcome import PLACED, STAGES, Failed, Outcome, brief, is_spurious
+from compat.run.outcome import PLACED, STAGES, Failed, Outcome, brief, is_lasting, is_spurious
 
 _NOTHING = KeptClauses()
 
@@ -52,12 +54,16 @@ def with_answers(
         standing = every.without(disproofs)
 
     def answered(entry: Answer) -> Answer:
-        # The resolver's answer, else an inference. A failure that concerns only our builds, such as
-        # a missing one, does not count.
+        # The resolver's answer, else an inference. A failure that concerns only our builds does not
+        # count; a missing wheel is no answer either, but it names the package.
         answer = on_day.get(entry.id)
         refusal: KnownRefusal | None = None
         asked = None if answer is None else answer.refusal
-        if answer is not None and asked is not None and not is_spurious(asked):
+        if (
+            answer is not None
+            and asked is not None
+            and (not is_spurious(asked) or (is_lasting(asked) and is_open(entry)))
+        ):
             because, on, witness = answer.because, answer.on, answer.cell
             refusal = KnownRefusal(
                 outcome=asked, because=because, on=on, ground="asked", witness=witness
@@ -241,8 +247,8 @@ def _stage(outcome: Outcome) -> int:
     return STAGES.index(outcome.stage) if isinstance(outcome, Failed) else len(STAGES)
 
 
-# A tested cell's evidence for others: its kind, and the cause or the failing capabilities; empty
-# where it has none.
+# A tested cell's evidence for others: its kind, and the cause, the failing capabilities, or those
+# that a working one lacks; empty where it has none.
 Signature = tuple[str, ...]
 # The ids of two tested neighbours in reading order, and the axis on which they are adjacent.
 _Ends = tuple[str, str, str]
@@ -311,8 +317,22 @@ class Lines:
             if line not in self._between:
                 self._between[line] = dict(self._pairs(line[0], self._cells(line)))
             ends = self._between[line].get(cell.id)
-            if ends is not None and not self._is_known_to_fail(cell, ends):
+            if ends is None or self._is_known_to_fail(cell, ends):
+                continue
+            # What one end lacks came or went between them: only the release itself can answer.
+            release = cell.on(self._known.matrix.subject).version
+            if differing(*map(self._tested, ends[:2])) <= self._ran.get(release, set()):
                 yield ends
+
+    @cached_property
+    def _ran(self) -> dict[Version, set[str]]:
+        """The capabilities that tested cells of each release have, or lack."""
+        ran: dict[Version, set[str]] = defaultdict(set)
+        for entry in self._known.known:
+            if tested_signature(entry) is not None:
+                tried = (c.id for c in entry.capabilities if c.status != "no")
+                ran[entry.cell.on(self._known.matrix.subject).version].update(tried)
+        return ran
 
     def _is_known_to_fail(self, cell: Cell, ends: _Ends) -> bool:
         """Where the declaration includes both ends, they work in spite of it."""
@@ -357,30 +377,34 @@ class Lines:
 
 
 def tested_signature(entry: Answer) -> Signature | None:
-    """Return the signature of a planned cell by runs of the whole suite; None without runs."""
     is_tested = entry.planned and entry.evidence == "tested"
     return signature_of(entry) if is_tested else None
 
 
 def signature_of(verdict: Answer) -> Signature:
-    """Return the signature that a neighbour must share; empty where it says nothing for others."""
-    if verdict.kind not in ("works", "partial", "broken"):
-        return ()
-    if verdict.kind == "broken":
-        return verdict.kind, "" if verdict.outcome is None else _cause(verdict.outcome)
-    return verdict.kind, *verdict.failing("combination", "unexplained")
+    match verdict.kind:
+        case "works":
+            return "works", *sorted(c.id for c in verdict.capabilities if c.status == "absent")
+        case "partial":
+            return "partial", *verdict.failing("combination", "unexplained")
+        case "broken":
+            return "broken", "" if verdict.outcome is None else _cause(verdict.outcome)
+    return ()
 
 
 def agreement(low: Signature, high: Signature) -> Signature:
-    """Each capability is a separate line: one that fails in only one neighbour is left open, and
-    does not change those that fail in both.
+    """Each capability is a separate line: one that fails or is absent in only one neighbour is left
+    open, and does not change those that are so in both.
     """
-    if low == high:
-        return low
-    if low[:1] != ("partial",) or high[:1] != ("partial",):
-        return ()
-    shared = sorted({*low[1:]} & {*high[1:]})
-    return ("partial", *shared) if shared else ()
+    shared = tuple(each for each in low if each in high)
+    if low == high or shared[:1] == ("works",) or (shared[:1] == ("partial",) and shared[1:]):
+        return shared
+    return ()
+
+
+def differing(low: Signature | None, high: Signature | None) -> set[str]:
+    """The capabilities that only one of two working neighbours has."""
+    return {*low[1:]} ^ {*high[1:]} if low and high and low[0] == "works" else set()
 
 
 def _cause(outcome: Outcome) -> str:
@@ -408,6 +432,8 @@ def _expected(entry: Answer, low: Answer, high: Answer, axis: str) -> Answer:
     same = f"both gave {outcome}" if outcome == other else f"gave {outcome} and {other}"
     if kind == "works":
         same = "both work"
+        if ids := sorted(differing(signature_of(low), signature_of(high))):
+            same += f", and {_some(ids)}, which one of them lacks, ran in this release"
     elif kind == "partial":
         lower, upper = signature_of(low), signature_of(high)
         same = "both work in part"
@@ -415,8 +441,7 @@ def _expected(entry: Answer, low: Answer, high: Answer, axis: str) -> Answer:
             same += f": {_some(shared)} {'fails' if len(shared) == 1 else 'fail'} in both"
         if open_ids := sorted({*lower[1:]} ^ {*upper[1:]}):
             same += f", and {_some(open_ids)} in one of them alone, which stays open"
-    reason = f"inferred: of the versions of {axis} around it, {ends} {same}; nothing between speaks"
-    reason += " against it"
+    reason = f"inferred: of the versions of {axis} around it, {ends} {same}; no result disagrees"
     if blocker := low.blocked_by:  # no answer about the cell's versions
         reasons = (f"blocked by {blocker}: {reason}",)
         return msgspec.structs.replace(entry, blocked_by=blocker, reasons=reasons)

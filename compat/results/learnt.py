@@ -73,11 +73,7 @@ def encode_answers(answers: Iterable[PlainAnswer]) -> str:
 def decode_answers(
     text: str, source: str, *, is_any_recipe: bool = False
 ) -> dict[str, PlainAnswer]:
-    """Decode the answers of the text by cell; raise DeclarationError, naming `source`, for anything
-    else.
-
-    They are about fresh cells, unless about those of any recipe.
-    """
+    """Raises DeclarationError also for an answer of another recipe, unless any is allowed."""
     command = "run MATRIX --budget 20m" if is_any_recipe else "matrix lock MATRIX --plain"
     with refused(source, "answers of a resolver", command):
         document = msgspec.json.decode(text, type=_KeptAnswers)
@@ -144,12 +140,11 @@ class Audit(StrictValue, frozen=True, kw_only=True):
 
 def audited_run(entry: Answer, verdict: Answer) -> AuditedCell:
     expected = entry.likely
-    outcome = "" if verdict.outcome is None else str(verdict.outcome)
     finding: Finding = "agrees" if verdict.kind == expected else "wrong"
     if verdict.evidence != "tested":
         finding = "no-answer"
     inferred = expected if entry.outcome is None else str(entry.outcome)
-    outcome = outcome or verdict.kind
+    outcome = str(verdict.outcome or verdict.kind)
     return AuditedCell(cell=entry.id, inferred=inferred, outcome=outcome, finding=finding)
 
 
@@ -357,15 +352,7 @@ def keep_blames(folder: Path, blames: Sequence[KeptBlame]) -> None:
     write(folder / BLAMES, f"[\n{listed}\n]\n")
 
 
-def keep_probes(folder: Path, probes: Iterable[PlainAnswer]) -> None:
-    _keep_answers(folder, PROBES, probes)
-
-
-def keep_plain(folder: Path, answers: Iterable[PlainAnswer]) -> None:
-    _keep_answers(folder, PLAIN, answers)
-
-
-def _keep_answers(folder: Path, name: str, answers: Iterable[PlainAnswer]) -> None:
+def keep_answers(folder: Path, name: str, answers: Iterable[PlainAnswer]) -> None:
     decode = partial(decode_answers, is_any_recipe=name == PROBES)
     merged = (_kept(folder, name, decode) or {}) | {answer.cell: answer for answer in answers}
     write(folder / name, encode_answers(merged.values()))

@@ -87,7 +87,6 @@ class Snapshot:
 
     @cached_property
     def own_installs(self) -> tuple[Install, ...]:
-        """The plain installs here, with what the metadata of each release says of them."""
         return tuple(takewhile(lambda install: not install.platform, self._installs()))
 
     @cached_property

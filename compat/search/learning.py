@@ -115,7 +115,7 @@ class RefusalLearner:
 
     def forget(self, clauses: Iterable[Clause]) -> None:
         with self._guard:
-            self._book = self._book.without(clauses)
+            self._book = ClauseBook({*self._book.clauses}.difference(clauses))
 
     def answer(self, cell: Cell) -> tuple[Clause, ...]:
         with self._guard:
@@ -285,7 +285,6 @@ class CellProber:
         return Probed(cell=cell, answer=answer)
 
     def probe(self, cell: Cell) -> Probed:
-        """Raises IndexUnreachable and ToolFailed as the locker does."""
         known = self.known(cell)
         inputs = self._question(cell)
         if known is not None or inputs is None:

@@ -6,12 +6,15 @@ is a JSON list of rows such as {"subject": "x", "subject_when": {"version_lt": "
 
 Each row becomes a matrix: one Python, the newest release of the subject that the row names, and two
 or three releases of the dependency: the last that the bound admits, the first that it excludes, and
-the newest on the row's day. All are locked as of that day. The suite imports the subject's modules.
-A bound is found if the release inside works, and one outside fails or is excluded by published
-metadata. Prints Markdown.
+the newest on the row's day. All are locked as of that day. The suite imports the subject's modules
+and asks its scripts for help, and those of a dependency whose plugin it is. A bound is found if the
+release inside works, and one outside fails or is excluded by published metadata. Where no run shows
+it, the sources are read: the subject uses a name that the release inside has, and one outside
+lacks. Prints Markdown.
 """
 
 import argparse
+import ast
 import datetime
 import json
 import os
@@ -21,13 +24,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 from packaging.version import Version
+from public_signatures import sources
 from side_by_side import machine
 
 from compat.errors import CompatError
@@ -36,6 +42,7 @@ from compat.index.pypi import PyPISource
 from compat.index.release import Release
 from compat.index.settings import settings
 from compat.results.answer import Answer
+from compat.search.api_change import api_change
 from compat.workspace import Workspace
 
 UTC = datetime.timezone.utc
@@ -104,12 +111,15 @@ POLICY = 'default_months = 36\ncadence = "quarterly"\nnotice_days = 60\nwitnesse
 SUITE = """
 import importlib
 import pkgutil
+import subprocess
+import sys
 from importlib.metadata import distribution
+from pathlib import Path
 
 import pytest
 
 SKIPPED = ("test", "conftest", "setup", "vendor", "__main__", "example", "benchmark")
-OWN = distribution({subject!r})
+OWN, OTHER = distribution({subject!r}), distribution({dependency!r})
 TOP = sorted(
     {{
         path.parts[0].partition(".")[0]
@@ -146,6 +156,25 @@ def test_modules():
                     failed.append((found.name, repr(error)))
             except (Exception, SystemExit) as error:
                 failed.append((found.name, repr(error)))
+    assert not failed, failed[:3]
+
+
+@pytest.mark.capability("scripts", title="Scripts", says="Its scripts print their help.")
+def test_scripts():
+    def scripts(distribution):
+        return [each.name for each in distribution.entry_points if each.group == "console_scripts"]
+
+    groups = {{each.group.partition(".")[0] for each in OWN.entry_points}}
+    is_plugin = {dependency!r} in groups
+    failed = []
+    for name in [*scripts(OWN)[:5], *(scripts(OTHER) if is_plugin else [])]:
+        path = Path(sys.executable).with_name(name)
+        done = subprocess.run(
+            [sys.executable, str(path), "--help"], stdin=subprocess.DEVNULL, timeout=60,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )
+        if done.returncode:
+            failed.append((name, done.stdout[-200:]))
     assert not failed, failed[:3]
 """
 
@@ -230,8 +259,11 @@ def read(row: Mapping[str, Any], rows: list[dict[str, Any]], packages: PyPISourc
         above = [r for r in theirs if r.version < admitted[0].version][::-1]
     if not above:
         return "nothing outside of the bound"
-    release = max(ours, key=lambda r: r.version)
     inside = admitted[0] if is_floor else admitted[-1]
+    # Of a newer one than its maintainers had in mind the metadata may exclude what the row admits.
+    newest_first = sorted(ours, key=lambda r: r.version, reverse=True)
+    taking = (r for r in newest_first[:20] if takes(r, dependency.name, inside.version, packages))
+    release = next(taking, newest_first[0])
     born = min(r.uploaded for r in (release, inside) if r.uploaded).strftime("%Y-%m")
     had = [s for s, month in SERIES.items() if month < born] or ["3.8"]
     for series in had:
@@ -258,6 +290,74 @@ def read(row: Mapping[str, Any], rows: list[dict[str, Any]], packages: PyPISourc
             )
         ),
     )
+
+
+def takes(release: Release, name: str, version: Version, packages: PyPISource) -> bool:
+    """Whether the metadata of a release admits a version of a dependency."""
+    wheel = next((file for file in release.artifacts if file.is_wheel), None)
+    published = packages.published(wheel) if wheel else None
+    asked = map(Requirement, published.requires_dist if published else ())
+    own = (each for each in asked if canonicalize_name(each.name) == name)
+    return wheel is not None and all(
+        each.specifier.contains(version) for each in own if each.marker is None
+    )
+
+
+def used(files: Mapping[str, bytes], tops: set[str]) -> Iterator[str]:
+    """Return the dotted names of some modules that sources use, where no `try` is around them."""
+    for path, text in files.items():
+        if any(word in part for part in path.split("/") for word in ("test", "vendor")):
+            continue
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError):
+            continue
+        guarded = {id(n) for t in ast.walk(tree) if isinstance(t, ast.Try) for n in ast.walk(t)}
+        nodes = [node for node in ast.walk(tree) if id(node) not in guarded]
+        names: dict[str, str] = {}
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    top = alias.name.partition(".")[0]
+                    names[alias.asname or top] = alias.name if alias.asname else top
+                    if top in tops:
+                        yield alias.name
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                if node.module.partition(".")[0] in tops:
+                    yield node.module
+                    yield from (f"{node.module}.{each.name}" for each in node.names)
+                names |= {e.asname or e.name: f"{node.module}.{e.name}" for e in node.names}
+        for node in nodes:
+            if isinstance(node, ast.Attribute):
+                head, _, rest = ast.unparse(node).partition(".")
+                whole = f"{names.get(head, '')}.{rest}"
+                if whole.partition(".")[0] in tops and whole.replace(".", "").isidentifier():
+                    yield whole
+
+
+def gone(row: Row, packages: PyPISource) -> str:
+    """Return a name that the subject uses, the release inside has, and one outside lacks."""
+    inside = sources(packages, row.dependency, row.inside)
+    tops = {path.partition("/")[0].removesuffix(".py") for path in inside} - {"tests", "docs"}
+    names = dict.fromkeys(used(sources(packages, row.subject, row.release), tops))
+    for version in row.outside if names else ():
+        outside = sources(packages, row.dependency, version)
+        left = {path.partition("/")[0].removesuffix(".py") for path in outside}
+        lost = next((name for name in names if name.partition(".")[0] not in left), "")
+        if lost and outside:
+            return f"{lost}, not in {version}"
+        with tempfile.TemporaryDirectory() as folder:
+            for name, files in (("inside", inside), ("outside", outside)):
+                for path, text in files.items():
+                    place = Path(folder, name, path)
+                    if ".." not in place.parts:
+                        place.parent.mkdir(parents=True, exist_ok=True)
+                        place.write_bytes(text)
+            ends = (str(Path(folder, name)) for name in ("inside", "outside"))
+            change = api_change(*ends, tuple(sorted(tops)), " ".join(names))
+        if change is not None:
+            return f"{change.name}, not in {version}"
+    return ""
 
 
 def module_of(release: Release, packages: PyPISource) -> str:
@@ -304,7 +404,9 @@ def answered(row: Row, scratch: Path, jobs: int, env: Mapping[str, str]) -> tupl
         )
     )
     (folder / "policy.toml").write_text(POLICY)
-    (folder / "suite" / "test_row.py").write_text(SUITE.format(subject=row.subject))
+    (folder / "suite" / "test_row.py").write_text(
+        SUITE.format(subject=row.subject, dependency=row.dependency)
+    )
     python = row.python.rpartition(".")[0]
     ids = {version: f"py{python}-dep{version}-sub{row.release}+dated" for version in chosen}
     words = [sys.executable, "-m", "compat", *("matrix", "discover", "row", "--write")]
@@ -330,7 +432,7 @@ def answered(row: Row, scratch: Path, jobs: int, env: Mapping[str, str]) -> tupl
 def failing(entry: Answer) -> set[str]:
     """Return what does not work in a cell; all that was asked where nothing was reached."""
     if entry.kind == "broken":
-        return {"import", "modules"}
+        return {"import", "modules", "scripts"}
     return {capability.id for capability in entry.capabilities if capability.status == "no"}
 
 
@@ -367,6 +469,8 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as folder:
                 try:
                     what, why = answered(cells, Path(folder), options.jobs, os.environ)
+                    if what not in ("metadata", "run") and (name := gone(cells, packages)):
+                        what, why = "sources", name
                 except (subprocess.CalledProcessError, CompatError, KeyError) as error:
                     what, why = "fault", repr(error)
             came[what] += 1
@@ -377,7 +481,7 @@ def main() -> None:
             if options.log:
                 with options.log.open("a") as log:
                     print(json.dumps(line), file=log)
-    found = came["metadata"] + came["run"]
+    found = came["metadata"] + came["run"] + came["sources"]
     print(f"\n{found} of {came.total()} bounds found again ({found / came.total():.0%}).\n")
     print("| result | rows |\n|---|---|")
     for what, times in came.most_common():

@@ -8,7 +8,8 @@ import pytest
 import tomllib
 from audit import requirements
 from packaging.version import Version
-from public_bounds import matches
+from public_bounds import matches, used
+from public_signatures import Call, is_same
 
 from compat.index.release import Artifact, Release
 
@@ -40,3 +41,26 @@ def test_the_audit_reads_a_cell_from_its_id() -> None:
     cell = "py3.11-protobuf5.29-grpc1.85-tools1.74"
     assert requirements(matrix, cell) == ("3.11.7", asked, [])
     assert requirements(matrix, cell + "+relaxed") == ("3.11.7", asked, asked[:2])
+
+
+@pytest.mark.parametrize(
+    ("new", "call", "same"),
+    [
+        (("a", "b", "#2"), Call(2, ()), True),
+        (("x", "b", "#2"), Call(2, ()), True),  # another name, at the same place
+        (("x", "b", "#2"), Call(1, ("a",)), False),
+        (("a", "new", "b", "#3"), Call(2, ()), False),
+        (("a", "b", "new", "!new", "#3"), Call(2, ()), False),
+        (("a", "#1"), Call(1, ("b",)), False),
+        (("a", "b", "#1"), Call(2, ()), False),
+    ],
+)
+def test_a_call_reaches_the_same_parameters(new: tuple[str, ...], call: Call, same: bool) -> None:
+    assert is_same(("a", "b", "#2"), new, call) is same
+
+
+def test_names_that_sources_use_are_read_where_no_try_is_around_them() -> None:
+    text = b"import numpy as np\nfrom numpy.linalg import inv\nx = np.float\n"
+    guarded = b"try:\n    import numpy.core\nexcept ImportError:\n    pass\n"
+    read = set(used({"demo/a.py": text, "demo/b.py": guarded, "test/c.py": text}, {"numpy"}))
+    assert read == {"numpy", "numpy.linalg", "numpy.linalg.inv", "numpy.float"}

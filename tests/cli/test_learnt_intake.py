@@ -12,7 +12,7 @@ from compat.cli.options import workspace_of
 from compat.lock.demands import Demands
 from compat.plan.cell import parse_cell
 from compat.results.clauses import Clause, KeptClauses
-from compat.results.learnt import PlainAnswer, keep_clauses, keep_probes
+from compat.results.learnt import PROBES, PlainAnswer, keep_answers, keep_clauses
 
 CELL = "py3.11-dep2-demo2.0"
 FACT = "gone==4.1"
@@ -44,7 +44,7 @@ def handed(run: Run, root: Path, *clauses: Clause, probes: tuple[PlainAnswer, ..
     matrix = workspace_of("demo", root).matrix
     keep_clauses(folder, matrix, KeptClauses(conflicts=clauses))
     if probes:
-        keep_probes(folder, probes)
+        keep_answers(folder, PROBES, probes)
     return run("ci", "record", "demo", "--learnt", str(folder))
 
 

@@ -162,6 +162,16 @@ def test_a_relaxed_cell_that_a_third_package_blocks_is_open_work_the_next_day() 
     assert cell in {open_cell.id for open_cell in open_work(of).unlocked}
 
 
+def test_a_third_package_without_a_wheel_blocks_a_relaxed_cell_that_stays_open_work() -> None:
+    relaxed, fresh = "py3.9-fr2-demo1.0+relaxed", "py3.9-fr2-demo1.0"
+    wants_build = dict.fromkeys((relaxed, fresh), "lock-fail:source-only(ant==1)")
+    of = picture(rules=ANT_MOVES, answers=wants_build)
+    assert (of.by_id[relaxed].kind, of.by_id[relaxed].blocked_by) == ("unknown", "ant")
+    assert (of.by_id[fresh].kind, of.by_id[fresh].blocked_by) == ("unknown", "")
+    of = picture(rules=ANT_MOVES, answers={relaxed: "lock-fail:source-only(demo==1)"})
+    assert (of.by_id[relaxed].kind, of.by_id[relaxed].blocked_by) == ("unknown", "")
+
+
 def test_a_tested_cell_is_never_answered_by_a_clause() -> None:
     of = picture(record("py3.9-fr2-demo2.0", days_ago=1), conflicts=[CLAUSE])
     assert of.by_id["py3.9-fr2-demo2.0"].evidence == "tested"
@@ -331,6 +341,22 @@ def test_neighbours_that_work_in_part_by_different_failures_let_expect_nothing()
     first, last = "py3.9-fr1-demo1.0", "py3.9-fr5-demo1.0"
     assert inferred(picture(in_part(first, "mean"), in_part(last, "zip"))) == set()
     assert inferred(picture(in_part(first, "mean"), record(last))) == set()
+
+
+def test_what_one_working_neighbour_lacks_is_expected_where_the_release_itself_ran_it() -> None:
+    """On 27 November 2026 mcp 1.9 was expected to work between 1.2, which has no streaming over
+    HTTP, and 2.3, where it works; its own run failed in it.
+    """
+    first, middle, last = (f"py3.9-fr1-demo{release}" for release in ("1.0", "2.0", "3.0"))
+    lacks = record(first, capabilities=capabilities(stream="absent", fine="yes"))
+    ends = lacks, record(last, capabilities=capabilities(stream="yes", fine="yes"))
+    assert inferred(picture(lacks, record(last, capabilities=lacks.capabilities))) == {middle}
+    assert inferred(picture(*ends)) == set()
+    for status, expected in (("yes", {middle}), ("absent", {middle}), ("no", set())):
+        rows = capabilities(stream=status, fine="yes")
+        outcome = "test-fail:assertion(stream)" if status == "no" else "pass"
+        beside = record("py3.9-fr5-demo2.0", outcome, capabilities=rows)
+        assert inferred(picture(*ends, beside)) == expected
 
 
 @pytest.mark.parametrize("against", ["refusal", "run", "clause"])
