@@ -14,8 +14,8 @@
     const code = figure.querySelector("code");
     if (!code || !navigator.clipboard) return;
     const button = make("button", "Copy", { type: "button", class: "copy" });
-    const what = figure.querySelector("figcaption");
-    button.setAttribute("aria-label", `Copy: ${what ? what.textContent : "this"}`);
+    const [caption, way] = [figure.querySelector("figcaption"), figure.closest("[data-way]")];
+    button.setAttribute("aria-label", `Copy: ${caption ? caption.textContent : way ? way.dataset.way : "this"}`);
     button.addEventListener("click", async () => {
       try {
         const typed = code.textContent.split("\n").filter((line) => line.startsWith("$ ")).map((line) => line.slice(2));

@@ -21,7 +21,7 @@ from compat.site.exports.pictures import matrix_badges
 from compat.site.pages.page_list import LONGEST_TITLE, titled
 from compat.site.paths import address, cell_page
 from compat.site.status import style_of, style_then
-from compat.site.wording import month, plain_dates
+from compat.site.wording import day, plain_dates
 
 REFUSED = "py3.8-dep1-demo1.0"
 # A word is looked for where it is said of a state: behind a colon, in a chip or as a table's cell.
@@ -132,7 +132,7 @@ def test_the_script_has_no_words_of_states(content: dict[str, str]) -> None:
 
 
 ISO = re.compile(r"(?<![\w./+-])\d{4}-\d\d-\d\d(?![\w/+-]|\.\w)")
-MONTHS = "|".join(month(datetime.date(2026, number, 1)) for number in range(1, 13))
+MONTHS = "|".join(day(datetime.date(2026, number, 1)).split()[1] for number in range(1, 13))
 WORDED = re.compile(rf"\b\d{{1,2}} (?:{MONTHS}) \d{{4}}\b")
 DATA = re.compile(r"<(pre|code|script|textarea|option)\b.*?</\1>", re.DOTALL)
 
