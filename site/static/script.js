@@ -365,8 +365,6 @@
     };
     let pause = 0;
     area.addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(read, 250); });
-    paste.hidden = false;
-    form.classList.add("lively");
     guess();
     if (location.search) fromAddress();
   }
@@ -380,6 +378,7 @@
     const pairs = (text) => text.split("|").map((pair) => pair.split("="));
     const labels = pairs(form.dataset.labels);
     const metrics = new Map(pairs(form.dataset.metrics));
+    const titles = new Map(pairs(form.dataset.titles));
     const states = Object.fromEntries(pairs(form.dataset.states));
     const words = { yes: "works", no: "fails", absent: "is absent" };
     const sideOf = async (name) => {
@@ -403,10 +402,10 @@
     };
     const list = (heading, names, link) => {
       const items = make("ul", "", { class: "columns" });
-      names.forEach((name) => { const item = make("li", ""); item.append(link ? make("a", name, { href: link(name) }) : make("code", name)); items.append(item); });
+      names.forEach((name) => { const item = make("li", ""); item.append(link ? make("a", titles.get(name) || name, { href: link(name) }) : make("code", name)); items.append(item); });
       return names.length ? [make("p", `${heading}:`), items] : [];
     };
-    const works = (side, name) => side.release.ranges.filter((one) => one.axis === name && ["works", "relaxed", "decayed"].includes(one.state)).flatMap((one) => one.coordinates).join(", ") || "none tested";
+    const works = (side, name) => side.release.ranges.filter((one) => one.axis === name && ["works", "relaxed", "decayed"].includes(one.state)).flatMap((one) => one.coordinates).sort((one, other) => before(numbers(one), numbers(other))).join(", ") || "none tested";
     const statuses = (cell) => new Map([...Object.keys(cell.works).map((name) => [name, "yes"]), ...cell.capabilities.map((one) => [one.id, one.status])]);
     const differing = (one, other) => [...new Set([...one.keys(), ...other.keys()])].sort().filter((name) => one.get(name) !== other.get(name));
     const show = async () => {
@@ -421,7 +420,9 @@
         parts.push(make("h2", "Capabilities"), ...(moves.size ? [...moves].flatMap(([key, names]) => list(key[0].toUpperCase() + key.slice(1), names, (name) => `${home}cap/${coded(name)}/`)) : [make("p", "No capability differs.")]));
       }
       if (from.release && to.release) {
-        const only = (side, other) => list(`Only ${side.name}`, side.release.requires_dist.filter((line) => !other.release.requires_dist.includes(line)));
+        // Older metadata has brackets around a bound.
+        const lines = (side) => side.release.requires_dist.map((line) => line.replace(/ \(([^)]*)\)/, " $1"));
+        const only = (side, other) => list(`Only ${side.name}`, lines(side).filter((line) => !lines(other).includes(line)));
         parts.push(make("h2", "Declared requirements"), ...only(from, to), ...only(to, from));
       }
       if (from.cell && to.cell) {

@@ -413,4 +413,5 @@ def _cells(edition: Edition, report: MatrixReport) -> Iterator[Page]:
         )
         data = (api_path(report.name, "cells", entry.id),)
         path = cell_page(entry.cell)
-        yield _of(report, path, "cell", head, document, "grid", facts=facts, data=data)
+        more: dict[str, Any] = {"about": f"These versions {style.sentence}."}
+        yield _of(report, path, "cell", head, document, "grid", facts=facts, data=data, **more)
