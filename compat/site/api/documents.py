@@ -364,8 +364,7 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     `cautions` are what it declares of outcomes that the cell may come to on another machine.
 
     `helpers` has the result of each test of the suite's own helpers.
-    `works` has each capability that works, with the name under which this version has it;
-    `capabilities` all that was said of each other one.
+    `works` has each capability that works, `capabilities` all that was said of each other one.
 
     `log` is the excerpt of the newest run; empty when it left none. `packages` are the pins of the
     lock, whose file has their hashes.
@@ -382,7 +381,7 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     cautions: tuple[str, ...]
     reasons: tuple[str, ...]
     obstacle: Obstacle | None
-    works: dict[str, str]
+    works: tuple[str, ...]
     capabilities: tuple[ExplainedCapability, ...]
     helpers: dict[str, Status]
     metrics: tuple[Metric, ...]
@@ -464,7 +463,7 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
         cautions=report.snapshot.cautions(entry),
         reasons=entry.reasons,
         obstacle=entry.obstacle,
-        works={c.id: c.spelling for c in entry.capabilities if c.status == "yes"},
+        works=tuple(c.id for c in entry.capabilities if c.status == "yes"),
         capabilities=tuple(
             _explained(report, entry, c) for c in entry.capabilities if c.status != "yes"
         ),
