@@ -269,12 +269,15 @@
         const answer = await answerOf(address);
         if (mine !== turn) return;
         const nothing = changes.length ? `No tested combination matches: ${changes.join("; ")}.` : "";
-        if (nothing) answer.prepend(make("p", nothing, { class: "empty" }));
+        if (nothing) answer.prepend(make("p", nothing, { class: "nothing" }));
         place.querySelector("[data-answer]").replaceWith(answer);
         await onMachine();
         spoken.textContent = wrong[0] || recognised + (nothing || answer.dataset.says);
+        // What the answer shows as well is for those who listen.
+        spoken.classList.toggle("unseen", !wrong.length);
       } catch {
         spoken.textContent = "The data could not be loaded. The answer below is the one that this page came with.";
+        spoken.classList.remove("unseen");
       }
     };
     // Another machine than the tested one: what is known of it comes first, and the tab that works there is open.
@@ -338,7 +341,11 @@
       const causes = causesIn(text, libraries);
       causes.slice(0, 3).forEach((cause) => tell(cause.sentence, cause.path));
       const python = pythonOf(text, pythons);
+      // A release that pip came to by itself was not asked for.
+      const unasked = [...area.value.matchAll(/^Collecting (\S+)\s*$/gm)].map(([, name]) => plain(name));
+      const own = libraries.find((library) => library.name === form.dataset.library);
       const values = fields.flatMap((field) => {
+        if ("subject" in field.dataset && unasked.includes(plain(own.subject))) return [];
         const value = field.name === fields[0].name ? python : field.dataset.names.split(" ").map((name) => versions.get(plain(name))).find(Boolean);
         return value ? [[field, value]] : [];
       });

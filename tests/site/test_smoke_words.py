@@ -42,7 +42,7 @@ def test_pages_and_data_say_it() -> None:
     files = whole(edition(shelf("smoke")))
     page = next(text for path, text in files.items() if path.endswith(f"cell/{PLACE}/index.html"))
     assert b"works (smoke)" in page
-    assert b"only the core was run" in page.lower()
+    assert b"only the core of the suite was run" in page.lower()
     assert b"(the core of the suite alone)" in page
     document = next(
         json.loads(text) for path, text in files.items() if path.endswith(f"cells/{PLACE}.json")

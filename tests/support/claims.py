@@ -2336,7 +2336,7 @@ STANDING = re.compile(
     r"Failed runs and failed installations|Ruled out before anything runs.*|Failed when it was tested:|"
     r"What (?:fails|it works with|does not work, and why|blocks the versions asked for|rules out the rest|keeps its lowest Python|to install.*)|"
     r"the processor that lacks .*|runs code at the interpreter's start: .*|RECORD does not fit.*|left out, as it belongs.*|works with \S+.*|flaky|By Python version, on .+|How many downloads a move.*|How long each version.*|nothing: ✓.*|Installs?|The oldest that works|Plain pip install, and other platforms|Published for these versions.*|As published|Compare two releases.*|How to install it|Plain installs(?: and platforms| by Python and platform)?|What pip install does today.*|Why combinations fail: each.*|How many runs, how old.*|This page moved to .*|The same as data: .*|cells (?:ruled out before any run|that could run and have no verdict)|undecided after a run|This matrix declares no policy.*|Each Python, and what works on it\.|not tested yet|Which versions of a library really work together\?.*|Works? with .+|failing(?: now)?|tested|all|Only .+:|Side by side|No verdict has changed yet\.|"
-    r"Where it fails|Drops|Blocked by|must work|only the core was run|"
+    r"Where it fails|Drops|Blocked by|must work|only the core(?: of the suite)? was run|"
     r"Ignored runs.*|No tested cell fails\.|None\.|.*: (?:what do I install|why things do not work|how reliable are the results|what changed|does pip install work|which minimum versions move, and when)\?|"
     r"It is read in this page and never sent.*|The notebook keeps its own Python\..*|with pip|Is a wheel.*)"
 )
