@@ -91,7 +91,6 @@
       form.querySelector("[data-count]").textContent = `${shown} ${shown === 1 ? "row" : "rows"}`;
     };
     recall(form);
-    form.hidden = false;
     form.addEventListener("input", () => { remember(form); filter(); });
     form.addEventListener("submit", (event) => { event.preventDefault(); });
     filter();
