@@ -5,6 +5,7 @@ Each has fewer than 300 tokens, and names its record: the cell and the day of it
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -105,7 +106,7 @@ class Answers:
             # Each document is asked, as only it has what the test of a capability looks for.
             for name in sorted(names, key=lambda name: (name != api, name)):
                 document = self._read(path.format(segment(name)))
-                spelt = {row["spelling"] for row in document["cells"]}
+                spelt = {result["spelling"] for result in document["results"]}
                 looks = str((document["title"], (document["test"] or {}).get("looks_for"), spelt))
                 if api == name or api in looks:
                     return self._capability(document)
@@ -130,17 +131,19 @@ class Answers:
         return _short([*lines, _record(newest["id"], newest["latest"])])
 
     def _capability(self, document: Json) -> str:
-        cells, subject = document["cells"], self.index["subject"]
+        subject, releases, named = self.index["subject"], defaultdict[str, set[str]](set), set()
+        for result in document["results"]:
+            named |= {*result["cells"]}
+            of = (self._coordinates(cell)[subject] for cell in result["cells"])
+            releases[result["status"]].update(of)
         lines = [f"{document['id']} ({document['title']}), {document['counts']}"]
-        every = {self._coordinates(row["cell"])[subject] for row in cells}
         for status, word in (("yes", "works in"), ("no", "fails in"), ("absent", "is not in")):
-            of = {
-                self._coordinates(row["cell"])[subject] for row in cells if row["status"] == status
-            }
-            if of:
-                lines.append(f"{word} {self._labels[subject]} {_span(of, every)}")
-        newest = max(cells, key=lambda row: (row["latest"] or "", row["cell"]))
-        return _short([*lines, _record(newest["cell"], newest["latest"])])
+            if releases[status]:
+                span = _span(releases[status], set().union(*releases.values()))
+                lines.append(f"{word} {self._labels[subject]} {span}")
+        rows = (row for row in self._cells if row["id"] in named)
+        newest = max(rows, key=lambda row: (row["latest"] or "", row["id"]))
+        return _short([*lines, _record(newest["id"], newest["latest"])])
 
     @cached_property
     def _advice(self) -> Json:

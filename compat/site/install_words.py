@@ -15,7 +15,7 @@ from compat.results.compare import LaneCell
 from compat.results.installs import INSTALLABLE, Install, InstallGroup, InstallState, newest_on
 from compat.run.outcome import Failed, parse_outcome
 from compat.site.status import STYLES, StatusStyle
-from compat.site.wording import cause_sentence, day, listed
+from compat.site.wording import cause_sentence, listed
 
 LANE_TITLES: dict[Recipe, str] = {
     "lowest": "Lowest declared versions",
@@ -140,10 +140,6 @@ def install_line(install: Install) -> str:
     witness = install.witness
     inferred = f" Inferred from {witness}, which has the same conflict." if witness else ""
     return f"{word}{on}: {reason}{inferred}"
-
-
-def evidence_words(install: Install) -> str:
-    return install.evidence if install.on is None else f"{install.evidence} on {day(install.on)}"
 
 
 def installable_words(installs: Iterable[Install], platform: PlatformName, package: str) -> str:

@@ -166,10 +166,6 @@ def day(date: datetime.date) -> str:
     return f"{date.day} {_MONTHS[date.month - 1]} {date.year}"
 
 
-def month(date: datetime.date) -> str:
-    return _MONTHS[date.month - 1]
-
-
 def seconds(value: float) -> str:
     if value < 9.95:
         return f"{value:.1f} s"

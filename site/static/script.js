@@ -14,8 +14,8 @@
     const code = figure.querySelector("code");
     if (!code || !navigator.clipboard) return;
     const button = make("button", "Copy", { type: "button", class: "copy" });
-    const what = figure.querySelector("figcaption");
-    button.setAttribute("aria-label", `Copy: ${what ? what.textContent : "this"}`);
+    const [caption, way] = [figure.querySelector("figcaption"), figure.closest("[data-way]")];
+    button.setAttribute("aria-label", `Copy: ${caption ? caption.textContent : way ? way.dataset.way : "this"}`);
     button.addEventListener("click", async () => {
       try {
         const typed = code.textContent.split("\n").filter((line) => line.startsWith("$ ")).map((line) => line.slice(2));
@@ -91,7 +91,6 @@
       form.querySelector("[data-count]").textContent = `${shown} ${shown === 1 ? "row" : "rows"}`;
     };
     recall(form);
-    form.hidden = false;
     form.addEventListener("input", () => { remember(form); filter(); });
     form.addEventListener("submit", (event) => { event.preventDefault(); });
     filter();
@@ -269,12 +268,15 @@
         const answer = await answerOf(address);
         if (mine !== turn) return;
         const nothing = changes.length ? `No tested combination matches: ${changes.join("; ")}.` : "";
-        if (nothing) answer.prepend(make("p", nothing, { class: "empty" }));
+        if (nothing) answer.prepend(make("p", nothing, { class: "nothing" }));
         place.querySelector("[data-answer]").replaceWith(answer);
         await onMachine();
         spoken.textContent = wrong[0] || recognised + (nothing || answer.dataset.says);
+        // What the answer shows as well is for those who listen.
+        spoken.classList.toggle("unseen", !wrong.length);
       } catch {
         spoken.textContent = "The data could not be loaded. The answer below is the one that this page came with.";
+        spoken.classList.remove("unseen");
       }
     };
     // Another machine than the tested one: what is known of it comes first, and the tab that works there is open.
@@ -338,7 +340,11 @@
       const causes = causesIn(text, libraries);
       causes.slice(0, 3).forEach((cause) => tell(cause.sentence, cause.path));
       const python = pythonOf(text, pythons);
+      // A release that pip came to by itself was not asked for.
+      const unasked = [...area.value.matchAll(/^Collecting (\S+)\s*$/gm)].map(([, name]) => plain(name));
+      const own = libraries.find((library) => library.name === form.dataset.library);
       const values = fields.flatMap((field) => {
+        if ("subject" in field.dataset && unasked.includes(plain(own.subject))) return [];
         const value = field.name === fields[0].name ? python : field.dataset.names.split(" ").map((name) => versions.get(plain(name))).find(Boolean);
         return value ? [[field, value]] : [];
       });
@@ -365,8 +371,6 @@
     };
     let pause = 0;
     area.addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(read, 250); });
-    paste.hidden = false;
-    form.classList.add("lively");
     guess();
     if (location.search) fromAddress();
   }
@@ -380,6 +384,7 @@
     const pairs = (text) => text.split("|").map((pair) => pair.split("="));
     const labels = pairs(form.dataset.labels);
     const metrics = new Map(pairs(form.dataset.metrics));
+    const titles = new Map(pairs(form.dataset.titles));
     const states = Object.fromEntries(pairs(form.dataset.states));
     const words = { yes: "works", no: "fails", absent: "is absent" };
     const sideOf = async (name) => {
@@ -403,11 +408,11 @@
     };
     const list = (heading, names, link) => {
       const items = make("ul", "", { class: "columns" });
-      names.forEach((name) => { const item = make("li", ""); item.append(link ? make("a", name, { href: link(name) }) : make("code", name)); items.append(item); });
+      names.forEach((name) => { const item = make("li", ""); item.append(link ? make("a", titles.get(name) || name, { href: link(name) }) : make("code", name)); items.append(item); });
       return names.length ? [make("p", `${heading}:`), items] : [];
     };
-    const works = (side, name) => side.release.ranges.filter((one) => one.axis === name && ["works", "relaxed", "decayed"].includes(one.state)).flatMap((one) => one.coordinates).join(", ") || "none tested";
-    const statuses = (cell) => new Map([...Object.keys(cell.works).map((name) => [name, "yes"]), ...cell.capabilities.map((one) => [one.id, one.status])]);
+    const works = (side, name) => side.release.ranges.filter((one) => one.axis === name && ["works", "relaxed", "decayed"].includes(one.state)).flatMap((one) => one.coordinates).sort((one, other) => before(numbers(one), numbers(other))).join(", ") || "none tested";
+    const statuses = (cell) => new Map([...cell.works.map((name) => [name, "yes"]), ...cell.capabilities.map((one) => [one.id, one.status])]);
     const differing = (one, other) => [...new Set([...one.keys(), ...other.keys()])].sort().filter((name) => one.get(name) !== other.get(name));
     const show = async () => {
       const [from, to] = await Promise.all(fields.map((field) => sideOf(field.value)));
@@ -421,7 +426,9 @@
         parts.push(make("h2", "Capabilities"), ...(moves.size ? [...moves].flatMap(([key, names]) => list(key[0].toUpperCase() + key.slice(1), names, (name) => `${home}cap/${coded(name)}/`)) : [make("p", "No capability differs.")]));
       }
       if (from.release && to.release) {
-        const only = (side, other) => list(`Only ${side.name}`, side.release.requires_dist.filter((line) => !other.release.requires_dist.includes(line)));
+        // Older metadata has brackets around a bound.
+        const lines = (side) => side.release.requires_dist.map((line) => line.replace(/ \(([^)]*)\)/, " $1"));
+        const only = (side, other) => list(`Only ${side.name}`, lines(side).filter((line) => !lines(other).includes(line)));
         parts.push(make("h2", "Declared requirements"), ...only(from, to), ...only(to, from));
       }
       if (from.cell && to.cell) {

@@ -121,6 +121,6 @@ def test_the_advisor_tells_the_smallest_change_when_nothing_fits(window: Open, s
 def test_a_command_can_be_copied(window: Open, states: str) -> None:
     page = window(states, permissions=["clipboard-read", "clipboard-write"]).visit("demo/")
     page.locator("[data-answer] .tabs [value=uv]").check(force=True)
-    page.get_by_role("button", name="Copy: with uv").first.click()
+    page.get_by_role("button", name="Copy: uv").first.click()
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.startswith("uv venv --python 3.9 ")

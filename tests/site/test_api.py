@@ -195,9 +195,10 @@ class TestContent:
     def test_a_capability_tells_of_each_cell_and_what_the_suite_says(self) -> None:
         told = documents(proven(NEW))["api/v1/demo/capabilities/sum.json"]
         assert (told["title"], told["counts"]) == ("Sums", {"yes": 1, "no": 0, "absent": 0})
-        assert told["cells"][0]["cell"] == NEW
+        (result,) = told["results"]
+        assert (result["status"], result["cells"]) == ("yes", [NEW])
         never = documents(proven(NEW))["api/v1/demo/capabilities/mean.json"]
-        assert never["cells"] == []
+        assert never["results"] == []
 
     def test_a_capability_holds_its_test_and_null_where_the_suite_lost_it(self) -> None:
         shelf = Shelf([ran(lock_of(NEW), capabilities=statuses(gone="yes"))], [lock_of(NEW)])

@@ -32,7 +32,7 @@ WRONG = [
     ("demo/grid/py3.8/index.html", "demo 1.0 with dep 2 on", "demo 1.0 with dep 1 on"),
     ("demo/release/2.0/index.html", "All 2 work", "All 3 work"),
     ("demo/release/2.0/index.html", "Requires Python &gt;=3.9", "Requires Python &gt;=3.8"),
-    ("demo/release/2.0/index.html", "4 cells: a release does not", "5 cells: a release does not"),
+    ("demo/release/2.0/index.html", "4 cells: Python version", "5 cells: Python version"),
     ("demo/release/1.0/index.html", "4 cells have a page", "5 cells have a page"),
     ("demo/release/1.0/index.html", "⊗</span> refused", "⊗</span> no wheel"),
     (WORKS, "1 run with exactly", "2 runs with exactly"),

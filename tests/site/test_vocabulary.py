@@ -19,9 +19,8 @@ from compat.results.answer import BRIEF_WORDS, STATE_WORDS, Answer
 from compat.site.edition import Edition
 from compat.site.exports.pictures import matrix_badges
 from compat.site.pages.page_list import LONGEST_TITLE, titled
-from compat.site.paths import address, cell_page
 from compat.site.status import style_of, style_then
-from compat.site.wording import month, plain_dates
+from compat.site.wording import day, plain_dates
 
 REFUSED = "py3.8-dep1-demo1.0"
 # A word is looked for where it is said of a state: behind a colon, in a chip or as a table's cell.
@@ -69,7 +68,7 @@ def allowed(of: Edition, entry: Answer) -> set[str]:
 def items(text: str, link: str) -> Iterator[str]:
     """The words of each list item, table row, entry or heading that links to the address alone."""
     for match in ITEM.finditer(STRIP.sub("", text)):
-        if f'{link}"' in match[0] and match[0].count("/cell/") == 1:
+        if f'{link}"' in match[0] and match[0].count("/cell/") + match[0].count('"../py') == 1:
             words = " ".join(unescape(TAG.sub(" ", match[0])).split())
             # A row of a grid has other cells, too: one that speaks for itself is looked at alone.
             for place in re.findall(r"<td\b.*?</td>", match[0], re.DOTALL):
@@ -83,7 +82,7 @@ def test_every_file_calls_a_state_by_its_word(of: Edition, content: dict[str, st
     (report,) = of.reports
     looked_at = 0
     for entry in report.snapshot.known:
-        link, words = address(cell_page(entry.cell)).removeprefix("demo/"), allowed(of, entry)
+        link, words = f"/{entry.id}/", allowed(of, entry)
         for path, text in content.items():
             if not path.endswith((".html", ".atom")):
                 continue
@@ -132,7 +131,7 @@ def test_the_script_has_no_words_of_states(content: dict[str, str]) -> None:
 
 
 ISO = re.compile(r"(?<![\w./+-])\d{4}-\d\d-\d\d(?![\w/+-]|\.\w)")
-MONTHS = "|".join(month(datetime.date(2026, number, 1)) for number in range(1, 13))
+MONTHS = "|".join(day(datetime.date(2026, number, 1)).split()[1] for number in range(1, 13))
 WORDED = re.compile(rf"\b\d{{1,2}} (?:{MONTHS}) \d{{4}}\b")
 DATA = re.compile(r"<(pre|code|script|textarea|option)\b.*?</\1>", re.DOTALL)
 

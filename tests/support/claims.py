@@ -885,7 +885,10 @@ def one_capability(site: Site, block: Block, said: Said) -> bool:
         "not available": ("index",),
     }
     good = next((kinds for start, kinds in faults.items() if said[2].startswith(start)), ())
+    others = [c for c in site.api(f"cells/{cell}")["capabilities"] if c["id"] != found["id"]]
     why = not said[3] or said[3].startswith(CAUSES.get(found["cause"], "?")) or not found["cause"]
+    if said[3] == "for the same reason":
+        why = any(other["subject"] == found["subject"] for other in others)
     return found["fault"] in good and site.letter(cell, found["id"]) == "n" and why
 
 
@@ -1244,13 +1247,13 @@ def cell_of_a_release(site: Site, block: Block, said: Said) -> bool:
 
 
 OBSTACLES = {
-    "a rule of the matrix excludes them": "excluded",
-    "a release was withdrawn from the index": "yanked",
-    "a release does not support this Python": "requires-python",
-    "a release has no file for this Python and platform": "no-artifact",
-    "the release pins another version": "conflicting-pin",
-    "the index does not say when a release came out": "undated",
-    "the interpreter is missing on the machine": "no-interpreter",
+    "excluded by a rule": "excluded",
+    "yanked release": "yanked",
+    "python version not supported": "requires-python",
+    "no matching file on the package index": "no-artifact",
+    "conflicting pin": "conflicting-pin",
+    "unknown release date": "undated",
+    "missing interpreter": "no-interpreter",
 }
 
 
@@ -2333,9 +2336,9 @@ STANDING = re.compile(
     r"Failed runs and failed installations|Ruled out before anything runs.*|Failed when it was tested:|"
     r"What (?:fails|it works with|does not work, and why|blocks the versions asked for|rules out the rest|keeps its lowest Python|to install.*)|"
     r"the processor that lacks .*|runs code at the interpreter's start: .*|RECORD does not fit.*|left out, as it belongs.*|works with \S+.*|flaky|By Python version, on .+|How many downloads a move.*|How long each version.*|nothing: ✓.*|Installs?|The oldest that works|Plain pip install, and other platforms|Published for these versions.*|As published|Compare two releases.*|How to install it|Plain installs(?: and platforms| by Python and platform)?|What pip install does today.*|Why combinations fail: each.*|How many runs, how old.*|This page moved to .*|The same as data: .*|cells (?:ruled out before any run|that could run and have no verdict)|undecided after a run|This matrix declares no policy.*|Each Python, and what works on it\.|not tested yet|Which versions of a library really work together\?.*|Works? with .+|failing(?: now)?|tested|all|Only .+:|Side by side|No verdict has changed yet\.|"
-    r"Where it fails|Drops|Blocked by|must work|declared by the release|only the core of the suite was run|"
+    r"Where it fails|Drops|Blocked by|must work|only the core(?: of the suite)? was run|"
     r"Ignored runs.*|No tested cell fails\.|None\.|.*: (?:what do I install|why things do not work|how reliable are the results|what changed|does pip install work|which minimum versions move, and when)\?|"
-    r"It is read in this page and never sent.*|The notebook keeps its own Python\..*|with uv|with pip|Is a wheel.*)"
+    r"It is read in this page and never sent.*|The notebook keeps its own Python\..*|with pip|Is a wheel.*)"
 )
 
 

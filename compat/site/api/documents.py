@@ -364,8 +364,7 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     `cautions` are what it declares of outcomes that the cell may come to on another machine.
 
     `helpers` has the result of each test of the suite's own helpers.
-    `works` has each capability that works, with the name under which this version has it;
-    `capabilities` all that was said of each other one.
+    `works` has each capability that works, `capabilities` all that was said of each other one.
 
     `log` is the excerpt of the newest run; empty when it left none. `packages` are the pins of the
     lock, whose file has their hashes.
@@ -382,7 +381,7 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     cautions: tuple[str, ...]
     reasons: tuple[str, ...]
     obstacle: Obstacle | None
-    works: dict[str, str]
+    works: tuple[str, ...]
     capabilities: tuple[ExplainedCapability, ...]
     helpers: dict[str, Status]
     metrics: tuple[Metric, ...]
@@ -464,7 +463,7 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
         cautions=report.snapshot.cautions(entry),
         reasons=entry.reasons,
         obstacle=entry.obstacle,
-        works={c.id: c.spelling for c in entry.capabilities if c.status == "yes"},
+        works=tuple(c.id for c in entry.capabilities if c.status == "yes"),
         capabilities=tuple(
             _explained(report, entry, c) for c in entry.capabilities if c.status != "yes"
         ),
@@ -582,24 +581,23 @@ class ReleaseDocument(Document, frozen=True, kw_only=True):
     ruled_out: tuple[ObstacleCount, ...]
 
 
-class CapabilityInCell(Value, frozen=True, kw_only=True):
-    """A capability in one cell, as the cell's own document has it."""
+class CapabilityResult(Value, frozen=True, kw_only=True):
+    """A result of a capability, and the cells that have it; the rows of all cells say of when."""
 
-    cell: str
     status: Status
     cause: str
     subject: str
     missing: tuple[str, ...]
     spelling: str
-    latest: datetime.date | None
-    stale: bool
+    cells: tuple[str, ...]
 
 
 class CapabilityDocument(Document, frozen=True, kw_only=True):
-    """One capability: its test in the suite, and the cells that were asked.
+    """One capability: its test in the suite, and each result with the cells that were asked.
 
-    Of more cells than a document has room for, those come first in which it does not work;
-    `left_out` is how many more there are, whose rows in the document of all cells say it too.
+    Of more cells than a document has room for, those in which it does not work are named before
+    others; `left_out` is how many more there are, whose rows in the document of all cells say it
+    too.
     `test` is null, and `title` the id, where the suite no longer has it. `of_helper` is true where
     the test looks at a file of the suite alone, and says nothing about the subject.
     """
@@ -610,7 +608,7 @@ class CapabilityDocument(Document, frozen=True, kw_only=True):
     of_helper: bool
     test: Described | None
     counts: dict[str, int]
-    cells: tuple[CapabilityInCell, ...]
+    results: tuple[CapabilityResult, ...]
     left_out: int
 
 
@@ -726,7 +724,10 @@ def _capability(report: MatrixReport, name: str) -> CapabilityDocument:
     test, results = report.titles.get(name), report.results.get(name, [])
     statuses = Counter(capability.status for _, capability in results)
     ordered = sorted(range(len(results)), key=lambda n: (results[n][1].status == "yes", n))
-    shown = [results[number] for number in sorted(ordered[:MOST_CELLS])]
+    alike: dict[Capability, list[str]] = {}
+    for number in sorted(ordered[:MOST_CELLS]):
+        entry, capability = results[number]
+        alike.setdefault(capability, []).append(entry.cell.id)
     return CapabilityDocument(
         **head(report),
         id=name,
@@ -735,11 +736,8 @@ def _capability(report: MatrixReport, name: str) -> CapabilityDocument:
         of_helper=name in report.helpers,
         test=test,
         counts={status: statuses[status] for status in STATUSES},
-        cells=tuple(
-            made(CapabilityInCell, c, cell=entry.id, latest=entry.latest, stale=entry.stale)
-            for entry, c in shown
-        ),
-        left_out=len(results) - len(shown),
+        results=tuple(made(CapabilityResult, c, cells=tuple(cells)) for c, cells in alike.items()),
+        left_out=max(0, len(results) - MOST_CELLS),
     )
 
 

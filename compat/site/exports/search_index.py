@@ -85,7 +85,7 @@ def _entries(report: MatrixReport) -> Iterator[Entry]:
             words = f"{pin.name} {pin.version}, installed with {title}"
             yield "package", words, "dependency", address(cell_page(best.cell))
     for section, path in section_paths(report).items():
-        words = TABS.get(section) or SECTIONS[section][0]
+        words = TABS.get(section) or SECTIONS[section]
         yield "page", f"{title}: {words}", section, address(path)
 
 

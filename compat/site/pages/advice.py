@@ -25,7 +25,6 @@ from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.lock_files import whereabouts
 from compat.site.install_words import installable_words, platform_title
 from compat.site.pages.results import (
-    OBSTACLES,
     Doc,
     cause_anchor,
     entry_page,
@@ -34,7 +33,7 @@ from compat.site.pages.results import (
 )
 from compat.site.paths import cell_page, page
 from compat.site.status import STYLES
-from compat.site.wording import cause_sentence, day, ranges
+from compat.site.wording import cause_sentence, cause_words, day, ranges
 
 GOAL_WORDS: dict[Goal, str] = {
     "best": "published for these versions, with the fewest failures",
@@ -308,7 +307,7 @@ def version_page(report: MatrixReport, axis: Axis, version: Version) -> Doc:
         releases=[*_releases(report, entries)],
         failures=Counter(failed).most_common(_MOST_REASONS),
         ruled_out=[
-            (("out", OBSTACLES[kind]), number)
+            (("out", cause_words(kind)), number)
             for kind, number in Counter(kinds).most_common(_MOST_REASONS)
         ],
         siblings=[

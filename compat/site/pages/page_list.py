@@ -79,17 +79,14 @@ TABS: dict[str, str] = {
     "roadmap": "Roadmap",
     "more": "More",
 }
-# What stands below a tab, and what it is about.
-SECTIONS: dict[str, tuple[str, str]] = {
-    "plain": (
-        "Plain installs and platforms",
-        "What `pip install` does today, on each Python and platform.",
-    ),
-    "causes": ("Causes", "Why combinations fail: each cause with its cells and releases."),
-    "changes": ("Changes", "Verdicts that changed, newest first."),
-    "charts": ("Charts", "Measurements that changed from a release on."),
-    "reliability": ("Reliability", "How many runs, how old, in which sandbox, and what is flaky."),
-    "lanes": ("Variants", "Lowest declared versions, and pre-releases of dependencies."),
+# What stands below a tab.
+SECTIONS: dict[str, str] = {
+    "plain": "Plain installs and platforms",
+    "causes": "Causes",
+    "changes": "Changes",
+    "charts": "Charts",
+    "reliability": "Reliability",
+    "lanes": "Variants",
 }
 # Sections of earlier editions that are a part of another page now.
 JOINED = {"platforms": "plain", "schedule": "roadmap", "proposals": "roadmap"}
@@ -112,7 +109,9 @@ def front(edition: Edition) -> list[Doc]:
 def more(report: MatrixReport) -> list[tuple[str, str, str]]:
     paths = section_paths(report)
     below = [
-        (words, paths[name], about) for name, (words, about) in SECTIONS.items() if name in paths
+        (words, paths[name], SECTION_PAGES[name][2])
+        for name, words in SECTIONS.items()
+        if name in paths
     ]
     return [
         *below,
@@ -241,10 +240,6 @@ def alias(path: str, target: str) -> Page:
     return _of(None, path, "moved", "", lambda: target, canonical=target)
 
 
-def _nothing() -> None:
-    return None
-
-
 def _whole_site(edition: Edition) -> Iterator[Page]:
     titles = ", ".join(report.snapshot.matrix.title for report in edition.reports)
     of = partial(_of, None)
@@ -252,11 +247,11 @@ def _whole_site(edition: Edition) -> Iterator[Page]:
     about = "Which versions of a library work together: installed from lock files and tested."
     yield of("index.html", "front", title, partial(front, edition), about=about)
     about = "Libraries, releases, capabilities, causes, packages and documentation."
-    yield of(SEARCH, "search", "Search", _nothing, about=about)
+    yield of(SEARCH, "search", "Search", lambda: None, about=about)
     about = "Badges, feeds, calendars, downloads, the API and a box for other pages."
     yield of(BUILD, "build", "Build on it", partial(build_page, edition), about=about)
     missing = "There is no such page"
-    yield of(NOT_FOUND, "missing", missing, _nothing, canonical="index.html")
+    yield of(NOT_FOUND, "missing", missing, lambda: None, canonical="index.html")
     for report in edition.reports:
         title, home = f"{report.snapshot.matrix.title}: what works with what", page(report.name)
         about = f"What works with {report.snapshot.matrix.title}, for each Python."
@@ -277,8 +272,8 @@ def _sections(report: MatrixReport) -> Iterator[Page]:
 
     def of(section: str, path: str, tab: str, **more: Any) -> Page:
         view, words, about = SECTION_PAGES[section]
-        document, about = partial(view, report), about.format(subject)
-        return _of(report, path, section, words.format(title), document, tab, about=about, **more)
+        document, head = partial(view, report), words.format(title)
+        return _of(report, path, section, head, document, tab, about=about, **more)
 
     yield of("home", page(report.name), "advise")
     # The same at its old address, where questions that were shared begin.
@@ -294,18 +289,20 @@ def _sections(report: MatrixReport) -> Iterator[Page]:
 
 
 SECTION_PAGES: dict[str, tuple[Callable[[MatrixReport], Any], str, str]] = {
-    "home": (home, "{}: what do I install?", "Tested versions of {}."),
-    "plain": (plain_page, "{}: does pip install work?", "What pip install {} does."),
+    "home": (home, "{}: what do I install?", "Tested versions, and how to install them."),
+    "plain": (plain_page, "{}: does pip install work?",
+              "What pip install does today, on each Python and platform."),
     "roadmap": (roadmap, "{}: which minimum versions move, and when?",
                 "Each minimum version: what it can move to, when, and what blocks it."),
     "more": (more, "More about {}", "Causes, changes, charts and reliability."),
-    "causes": (causes, "{}: why things do not work", "Each root cause once."),
-    "charts": (charts, "{} over the releases", "Measurements that changed."),
-    "changes": (changes, "{}: what changed", "Every change of a verdict."),
+    "causes": (causes, "{}: why things do not work",
+               "Why combinations fail: each cause with its cells and releases."),
+    "charts": (charts, "{} over the releases", "Measurements that changed from a release on."),
+    "changes": (changes, "{}: what changed", "Verdicts that changed, newest first."),
     "reliability": (reliability, "{}: how reliable are the results?",
-                    "Coverage, age and isolation of the runs."),
+                    "How many runs, how old, in which sandbox, and what is flaky."),
     "lanes": (lanes_view, "{}: lowest versions and pre-releases",
-              "{} with the lowest versions that it declares, and with pre-releases."),
+              "Lowest declared versions, and pre-releases of dependencies."),
 }  # fmt: skip
 
 
@@ -317,7 +314,7 @@ def _causes(report: MatrixReport) -> Iterator[Page]:
         yield _of(report, path, "cause", title, partial(_same, cause), "more", facts=facts)
 
 
-def _same(document: Any) -> Any:
+def _same(document: Doc) -> Doc:
     return document
 
 
@@ -392,7 +389,7 @@ def _releases(edition: Edition, report: MatrixReport) -> Iterator[Page]:
         yield of(path, "release", words, document, "grid", facts=facts, data=data)
     head = titled(f"Compare two releases of {package}", "Compare two releases")
     path = page(report.name, "compare")
-    yield of(path, "compare_any", head, partial(_same, versions[::-1]), "grid")
+    yield of(path, "compare_any", head, lambda: versions[::-1], "grid")
     for old, new in pairwise(versions):
         path = page(report.name, "compare", f"{old}...{new}")
         yield alias(path, compared(report.name, str(old), str(new)))
@@ -420,4 +417,5 @@ def _cells(edition: Edition, report: MatrixReport) -> Iterator[Page]:
         )
         data = (api_path(report.name, "cells", entry.id),)
         path = cell_page(entry.cell)
-        yield _of(report, path, "cell", head, document, "grid", facts=facts, data=data)
+        more: dict[str, Any] = {"about": f"These versions {style.sentence}."}
+        yield _of(report, path, "cell", head, document, "grid", facts=facts, data=data, **more)

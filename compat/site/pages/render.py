@@ -36,7 +36,6 @@ from compat.site.pages.page_list import (
     titled,
 )
 from compat.site.pages.results import (
-    OBSTACLES,
     SHORT,
     Doc,
     entry_page,
@@ -104,7 +103,6 @@ class Printer:
             "SHORT": SHORT,
             "KINDS": status.KIND_WORDS,
             "STATES": STATE_WORDS,
-            "OBSTACLES": OBSTACLES,
             "STYLE_OF_INSTALL": INSTALL_STYLES,
             "VERSION": metadata.version("compat-matrix"),
             "edition": edition,
@@ -153,13 +151,10 @@ class Printer:
         return self._print("moved.html", path, view=target)
 
     def _print(self, template: str, path: str, **shown: Any) -> bytes:
-        # A host shows this page at every address that it does not know, so its links begin at the
-        # root of the host.
-        root = urlsplit(self.edition.base_url).path
-        prefix = root if path == paths.NOT_FOUND else "../" * path.count("/")
-        folder = path.partition("/")[0]
         text = self._environment.get_template(template).render(
-            prefix=prefix, folder=folder, **shown
+            folders=None if path == paths.NOT_FOUND else path.split("/")[:-1],
+            root=urlsplit(self.edition.base_url).path,
+            **shown,
         )
         # Between tags a quotation mark needs no entity, and a line no indentation.
         parts = _PREFORMATTED.split(_BETWEEN_TAGS.sub(_bare, text))
@@ -240,12 +235,15 @@ def generation() -> str:
 
 @pass_context
 def _to(context: Context, path: str) -> str:
-    # Of a page in the same first folder the path begins there: it is shorter.
-    prefix, target = context["prefix"], paths.address(path)
-    first, is_below, rest = target.partition("/")
-    if is_below and prefix.startswith("../") and first == context["folder"]:
-        prefix, target = prefix.removeprefix("../"), rest
-    return (prefix + target) or "./"
+    folders, parts = context["folders"], paths.address(path).split("/")
+    # A host shows this page at every address that it does not know, so its links begin at the root
+    # of the host.
+    if folders is None:
+        return f"{context['root']}{'/'.join(parts)}"
+    same = 0
+    while same < min(len(folders), len(parts) - 1) and folders[same] == parts[same]:
+        same += 1
+    return "../" * (len(folders) - same) + "/".join(parts[same:]) or "./"
 
 
 def ticked(text: str) -> Markup:
@@ -317,6 +315,7 @@ _FILTERS = {
     "label": label,
     "fault": wording.fault_words,
     "cause": wording.cause_sentence,
+    "kind": wording.cause_words,
     "reason": install_reason,
     "evidence": install_evidence,
     "affected": affected_words,

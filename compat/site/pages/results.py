@@ -46,7 +46,6 @@ from compat.site.install_words import (
     INSTALL_STYLES,
     LANE_QUESTIONS,
     LANE_TITLES,
-    evidence_words,
     install_reason,
     installable_words,
     no_prerelease_words,
@@ -130,15 +129,6 @@ def recipe_words(entry: Answer) -> str:
     return UNCHANGED_WORDS if entry.is_unchanged else RECIPE_WORDS[entry.cell.recipe]
 
 
-OBSTACLES: dict[Kind, str] = {
-    "excluded": "a rule of the matrix excludes them",
-    "yanked": "a release was withdrawn from the index",
-    "requires-python": "a release does not support this Python",
-    "no-artifact": "a release has no file for this Python and platform",
-    "conflicting-pin": "the release pins another version",
-    "undated": "the index does not say when a release came out",
-    "no-interpreter": "the interpreter is missing on the machine",
-}
 CHANGES: dict[ChangeKind, str] = {
     "regressed": "Regression",
     "fixed": "Fix",
@@ -196,7 +186,7 @@ def _causes(report: MatrixReport) -> Doc:
         red=_folded(report, red),
         inferred=_by_count(grounds),
         ruled_out=[
-            (OBSTACLES[kind], count, _by_count(sentences[kind])[:5])
+            (cause_words(kind), count, _by_count(sentences[kind])[:5])
             for kind, count in kinds.most_common()
         ],
         undecided=_folded(report, undecided, "undecided-"),
@@ -432,11 +422,10 @@ def release_installs(report: MatrixReport, version: Version) -> Doc:
 
 
 def install_evidence(install: Install) -> str:
-    if install.platform:
-        return evidence_words(install)
     if install.on is None:
-        return "by metadata"
-    return f"{'tested' if install.ground == 'run' else 'asked'} on {install.on}"
+        return install.evidence if install.platform else "by metadata"
+    word = "tested" if install.ground == "run" else "asked"
+    return f"{install.evidence if install.platform else word} on {day(install.on)}"
 
 
 def lanes_view(report: MatrixReport) -> Iterator[Doc]:
@@ -488,6 +477,7 @@ def capability_list(report: MatrixReport) -> Doc:
 def capability_view(report: MatrixReport, name: str) -> Doc:
     undescribed = Described(id=name, title=name, says="", file="", line=0, code="")
     test, spans = report.titles.get(name) or undescribed, _spans(report, name)
+    users = [each.id for each in report.capabilities if each.helper == test.helper]
     return Doc(
         test=test,
         statements=capability_statements(spans),
@@ -495,6 +485,8 @@ def capability_view(report: MatrixReport, name: str) -> Doc:
         strip=[_mark(report, column, name) for column in reversed(report.columns)],
         failures=_failures(report, name),
         helper_code=report.suite.get(test.helper, ""),
+        # One page has the code of the helper, for all that use it.
+        helper_page=min(users, default=""),
         of_helper=name in report.helpers,
     )
 
