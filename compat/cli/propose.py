@@ -8,7 +8,14 @@ import msgspec
 
 from compat import files, pipeline
 from compat.cli.arguments import Exit, given, option
-from compat.cli.options import MATRIX_NAME, POLICY_DAY, policy_day, workspace_of
+from compat.cli.options import (
+    DRY_RUN,
+    MATRIX_NAME,
+    POLICY_DAY,
+    REPOSITORY_NAME,
+    policy_day,
+    workspace_of,
+)
 from compat.cli.output import envelope, note, say, table
 from compat.errors import UsageError
 from compat.policy.calendar import missing_command, outlooks, schedule
@@ -69,8 +76,8 @@ def propose_command(
     check: bool = option("Exit 1 if a move is open."),
     target: list[Path] | None = option("File or folder whose floors to update, too."),
     open_: bool = option("Open, update or close pull request and issue."),
-    dry_run: bool = option("With --open: print requests, send nothing."),
-    repository: str = option("owner/name (default: GITHUB_REPOSITORY)."),
+    dry_run: bool = DRY_RUN,
+    repository: str = REPOSITORY_NAME,
     base: str = option("Target branch (default: GITHUB_REF_NAME, then main)."),
     site: str = option("Base URL of the site, for links to cells."),
 ) -> None:
@@ -148,15 +155,10 @@ def propose_command(
     for line in moves.left:
         note(f"left alone: {line}")
     if open_:
-        from compat.cli.upkeep import sync
+        from compat.cli.upkeep import report_outcomes, sync
 
         pages = f"{site.rstrip('/')}/{matrix}/" if site else ""
-        for what, outcome in sync(moves, repository, base, pages, dry_run).items():
-            left = "left alone: " if outcome.did == "left-alone" else ""
-            say(f"{what}: {left}{outcome.sentence}{f'  {outcome.url}' if outcome.url else ''}")
-            if outcome.did == "would-do":
-                for part in (outcome.title, outcome.body, outcome.diff):
-                    say(*part.splitlines())
+        report_outcomes(sync(moves, repository, base, pages, dry_run))
     raise Exit(1 if check and moves.opened else 0)
 
 

@@ -39,7 +39,7 @@ from compat.lock.mixed import (
 )
 from compat.lock.recipe import locked_cell
 from compat.lock.sources import SourceRelease
-from compat.plan.cell import Cell, Recipe, axis_coordinates, parse_cell
+from compat.plan.cell import Cell, Recipe, axis_coordinates, local_cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import (
     Infeasible,
@@ -48,7 +48,6 @@ from compat.plan.plan import (
     facts_of_checkout,
     fate_of,
     lane_cells,
-    local_cell,
     released_cell,
 )
 from compat.plan.platform import accepted_tags
@@ -57,14 +56,13 @@ from compat.results.compare import CellDifference, cell_difference
 from compat.results.judge import judge
 from compat.results.judged import JudgedRun
 from compat.results.record import Record
-from compat.results.record_files import RecordFiles
+from compat.results.record_files import CHECKOUTS, RecordFiles
 from compat.results.runs import Ran
 from compat.run.checkout import BuiltCheckout, CheckoutWheel
 from compat.value import Value
 from compat.workspace import Workspace
 
 NEWEST = "newest"
-FOLDER = "checkouts"
 
 
 class CheckoutChoice(Value, frozen=True, kw_only=True):
@@ -99,7 +97,7 @@ class CheckoutCells:
         self.seconds: dict[str, dict[str, float]] = {}
         self.locks: dict[str, Lock] = {}
         self._keep = keep
-        self._folder = workspace.folder / FOLDER / checkout.name
+        self._folder = workspace.folder / CHECKOUTS / checkout.name
         self._store = RecordFiles(self._folder, workspace.name)
 
     @property
