@@ -178,7 +178,7 @@ class AnswerTable:
         )
         asked = "SELECT path FROM files WHERE id = ?"
         rows = (row for number in dict.fromkeys(on_lock) for row in self.rows(asked, number))
-        return tuple(self._store.folder / path for (path,) in rows)
+        return tuple(self._store.path(name) for (name,) in rows)
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
         """Only a file with a fault, or one that the table does not know, is read."""
@@ -313,7 +313,7 @@ class AnswerTable:
         if gone or changed:
             numbers = [known[path][0] for path in gone]
             read = [
-                (path, state, self._store.read(self._store.folder / path))
+                (path, state, self._store.read(self._store.path(path)))
                 for path, state in changed.items()
             ]
             self._change(partial(_with_records, numbers=numbers, read=read))

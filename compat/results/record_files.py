@@ -58,7 +58,7 @@ class RecordFiles:
         self.folder = folder / "records"
 
     def records(self, cell: str) -> tuple[Record, ...]:
-        every = self.of_files(cell, [self.folder / name for name, _ in self.states()])
+        every = self.of_files(cell, [self.path(name) for name, _ in self.states()])
         return tuple(sorted(every, key=lambda record: record.started))
 
     def of_files(self, cell: str, paths: Iterable[Path]) -> Iterator[Record]:
@@ -85,6 +85,10 @@ class RecordFiles:
                     state = path.lstat()
                     name = os.path.relpath(path, self.folder)
                     yield name, (state.st_size, state.st_mtime_ns)
+
+    def path(self, name: str) -> Path:
+        """Return where the file of a name is that `states` gives."""
+        return Path(os.path.normpath(self.folder / name))
 
     @property
     def checkout(self) -> str:
@@ -120,7 +124,7 @@ class RecordFiles:
         readers skip them.
         """
         withdrawn = []
-        for path in [self.folder / name for name, _ in self.states()]:
+        for path in [self.path(name) for name, _ in self.states()]:
             for name, record in self.read(path).records:
                 if (whole := name.rpartition("-")[2]).startswith(digest):
                     line = msgspec.json.encode({"because": because, "withdraws": whole})
@@ -149,7 +153,7 @@ class RecordFiles:
     def sweep(self) -> int:
         count = 0
         for name, _ in self.states():
-            path = self.folder / name
+            path = self.path(name)
             with contextlib.suppress(OSError), open(path, "rb") as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - 1))
                 if file.read(1) not in (b"", _NEWLINE):

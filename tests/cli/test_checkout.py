@@ -253,8 +253,39 @@ def test_records_of_a_checkout_are_kept_by_its_commit_on_request(zoo: Repository
     assert data["checkout"]["name"].startswith(f"{commit}-")
     assert data["cells"][0]["capabilities"] == {"life.alive": "yes", "life.name": "no"}
     assert "not committed" in err
-    # What was kept of a checkout is no result of a release.
-    assert json.loads(zoo.run("show", "zoo", "--json")[1])["data"]["cells"] == []
+    # What was kept of a checkout is a row of its own, and no result of a release.
+    (cell,) = json.loads(zoo.run("show", "zoo", "--json")[1])["data"]["cells"]
+    assert (cell["id"], cell["verdict"]) == (LOCAL, "works")
+
+
+def test_the_checkout_that_ran_last_is_a_row_beside_the_releases(zoo: Repository) -> None:
+    assert zoo.run("run", "zoo", zoo.cell)[0] == 0
+    advice = zoo.run("advise", "zoo", "--json")[1]
+    checkout(zoo.root, MODULE)
+    assert zoo.run("run", "zoo", "--subject-from", ".", "--keep-records")[0] == 0
+    checkout(zoo.root, RENAMED)
+    git(zoo.root, "init", "--quiet")
+    git(zoo.root, "add", "--all")
+    git(zoo.root, "commit", "--quiet", "--message", "First")
+    commit = git(zoo.root, "rev-parse", "HEAD")[:12]
+    assert zoo.run("run", "zoo", "--subject-from", ".", "--keep-records")[0] == 1
+    code, out, err = zoo.run("show", "zoo")
+    assert code == 0, err
+    rows = [line.split() for line in out.splitlines()[2:4]]
+    assert [row[0] for row in rows] == ["HEAD", "1.0"]
+    assert rows[0][1] != rows[1][1]
+    assert f"HEAD is commit {commit}, tested on" in err
+    code, out, _ = zoo.run("show", "zoo", LOCAL)
+    assert (code, "life.name  no" in out) == (0, True)
+    # Nothing else uses it.
+    assert zoo.run("advise", "zoo", "--json")[1] == advice
+    assert zoo.run("publish", "--out", "public", "--base-url", "https://zoo.example/")[0] == 0
+    pages = [path.read_text("utf-8") for path in (zoo.root / "public").rglob("index.html")]
+    page = next(text for text in pages if f"HEAD is commit {commit}, tested on" in text)
+    row = page[page.index('<th scope="row">HEAD</th>') :].partition("</tr>")[0]
+    assert "zoogood HEAD on Python" in row
+    assert "life.name fails" in row
+    assert zoo.run("site", "check", "public")[0] == 0
 
 
 def test_other_requirements_are_locked_anew_and_named(zoo: Repository) -> None:

@@ -137,14 +137,17 @@ def nightly(root: Path) -> tuple[int, str, str]:
     jobs = yaml.safe_load((REPOSITORY / ".github/workflows/cells.yml").read_text("utf-8"))["jobs"]
     (step,) = (s for s in jobs["record"]["steps"] if "compat matrix variants" in s.get("run", ""))
     summary = root / "summary.md"
-    done = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-        cwd=root,
-        env=os.environ | {"MATRIX": "demo", "GITHUB_STEP_SUMMARY": str(summary)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with serving(Repository({"a": ""})) as server:
+        given = {"MATRIX": "demo", "GITHUB_STEP_SUMMARY": str(summary), "GITHUB_TOKEN": TOKEN}
+        given |= {"GITHUB_API_URL": server.url, "GITHUB_REPOSITORY": NAME}
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=root,
+            env=os.environ | given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     text = summary.read_text("utf-8") if summary.exists() else ""
     return done.returncode, done.stdout + done.stderr, text
 

@@ -209,7 +209,7 @@ def test_a_branch_of_its_own_has_what_was_measured_alone(origin: Origin, run: Ru
     assert git("log", "--format=%s", cwd=origin.place).split() == ["first"]
     assert git("diff", "--cached", "--name-only", cwd=origin.place).split() == ["notes.md"]
     (origin.place / RECORD).write_text("third", encoding="utf-8")
-    origin.hook(PROTECTED)
+    origin.hook(PROTECTED.replace("refs/heads/main", "refs/heads/compat-records"))
     refused = run(origin.place, *apart)
     assert (refused.code, "GH006" in refused.err) == (3, True)
     assert run(origin.place, "keep", "ferry", "--apart").code == 2
