@@ -57,6 +57,7 @@ from compat.policy.evaluation import PYTHONS
 from compat.rewrite.ranges import Move
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation
+from compat.run.suitefiles import folders_above, processes_of
 from compat.search.blame import SearchStopped
 from compat.site.wording import count, listed
 from compat.value import Value
@@ -79,6 +80,7 @@ def floor_command(
     python: str = option("Python series (default: oldest installed).", metavar="X.Y"),
     k: str = option("Run only these tests.", metavar="EXPRESSION"),
     m: str = option("Run only tests with these markers.", metavar="MARKERS"),
+    n: str = option("Processes of the tests, by pytest-xdist.", metavar="N"),
     budget: str = option("Stop after this time.", metavar="10m"),
     extras: bool = option("Test the minimums of extras, too."),
     check: bool = option("Exit 1 if a declared minimum is false."),
@@ -110,6 +112,7 @@ def floor_command(
             source=source,
             python=python,
             words=(*(("-k", k) if k else ()), *(("-m", m) if m else ())),
+            processes=n,
             level=level_of(isolation),
             spent=time.monotonic() + budget_seconds(budget) if budget else None,
             extras=extras,
@@ -118,7 +121,7 @@ def floor_command(
         if write:
             init_command("", Path(source), True)
         raise Exit(code)
-    if python or k or m or budget or extras or check or fix or constraints or write:
+    if python or k or m or n or budget or extras or check or fix or constraints or write:
         raise UsageError.of("excludes the options listed from --python on", path="--axis")
     if recipe not in RECIPES:
         message = f"{recipe!r} is not one of {', '.join(RECIPES)}"
@@ -177,6 +180,7 @@ class AskedProject(Value, frozen=True, kw_only=True):
     source: str
     python: str
     words: tuple[str, ...]
+    processes: str
     level: Isolation
     spent: float | None
     extras: bool
@@ -254,9 +258,8 @@ def _trial(
         tests = own_tests(root)
         if not tests:
             raise CompatError.of(f"{package} has no tests that pytest collects", hint="")
-        suite = draft.own_suite(_project(checkout), module, tests, asked.words, named=False)
-        whose = [e for e in draft.users_extras(_project(checkout)) if "test" not in e]
-        suite = draft.with_extras(suite, _project(checkout)) if asked.extras else suite
+        suite, project = _suite(asked, _project(checkout), module, tests, root)
+        whose = [e for e in draft.users_extras(project) if "test" not in e]
         why = ""
 
         def seconds_left() -> float | None:
@@ -309,7 +312,7 @@ def _trial(
                 if interruption.signal:
                     raise Exit(128 + interruption.signal)
                 lacking = trouble or floor.Untestable(because="", modules=search.missing)
-                mended = _mended(suite, lacking, _project(checkout), workspace.suite_texts)
+                mended = _mended(suite, lacking, project, workspace.suite_texts)
                 if mended == suite:
                     break
                 suite = mended
@@ -388,6 +391,24 @@ def _project(checkout: BuiltCheckout) -> Project:
     wheel, project = checkout.wheels[0], project_in(Path(checkout.folder))
     extras = extras_in(wheel.published.requires_dist) | dict(project.extras)
     return msgspec.structs.replace(project, name=wheel.name, extras=extras)
+
+
+def _suite(
+    asked: AskedProject, project: Project, module: str, tests: str, root: Path
+) -> tuple[draft.SuiteDraft, Project]:
+    """The suite of a project's tests, and the project with what the folders above it list, as far
+    as the tests need that: a workspace's root has what the tests of its members ask for.
+    """
+    suite = draft.own_suite(project, module, tests, asked.words, named=False)
+    for folder in folders_above(root)[1:]:
+        if suite.requirements != ("pytest",):
+            break
+        above = project_in(folder)
+        groups, listed = {**above.groups, **project.groups}, {**above.listed, **project.listed}
+        project = msgspec.structs.replace(project, groups=groups, listed=listed)
+        suite = draft.own_suite(project, module, tests, asked.words, named=False)
+    suite = draft.in_processes(suite, asked.processes or processes_of(root, tests))
+    return draft.with_extras(suite, project) if asked.extras else suite, project
 
 
 def _mended(

@@ -194,6 +194,18 @@ def users_extras(project: Project) -> list[str]:
     return [name for name in project.extras if not re.search("doc|lint|dev|typ(es|ing)", name)]
 
 
+def in_processes(suite: SuiteDraft, processes: str) -> SuiteDraft:
+    if not processes:
+        return suite
+    names = {canonicalize_name(Requirement(text).name) for text in suite.requirements}
+    brought = () if "pytest-xdist" in names else ("pytest-xdist",)
+    return msgspec.structs.replace(
+        suite,
+        arguments=(*suite.arguments, "-n", processes),
+        requirements=(*suite.requirements, *brought),
+    )
+
+
 def with_extras(suite: SuiteDraft, project: Project) -> SuiteDraft:
     """Return a suite with what all extras ask for that are no tools of developers."""
     names = users_extras(project)

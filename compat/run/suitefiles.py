@@ -335,9 +335,9 @@ def _packages(repository: Path, matrix: Matrix, contents: Mapping[str, bytes]) -
 
 def project_settings(repository: Path, below: str = "") -> ProjectSettings | None:
     """Return the settings that pytest itself would read: the nearest at the tests or above them."""
-    tests = repository / below
+    tests, top = repository / below, folders_above(repository)[-1]
     for folder in (tests, *tests.parents):
-        for name in SETTINGS_FILES if _is_in(folder, repository) else ():
+        for name in SETTINGS_FILES if _is_in(folder, top) else ():
             content = files.read_if_there(folder / name) if folder.is_dir() else None
             if content is None:
                 continue
@@ -345,6 +345,21 @@ def project_settings(repository: Path, below: str = "") -> ProjectSettings | Non
             if settings is not None:
                 return settings
     return None
+
+
+def processes_of(repository: Path, tests: str) -> str:
+    """Return in how many processes the project's settings run its tests; empty for one."""
+    addopts = (project_settings(repository, tests) or {}).get("addopts", "")
+    text = " ".join(map(str, addopts)) if isinstance(addopts, list) else str(addopts)
+    asked = re.search(r"(?:^|\s)(?:-n|--numprocesses)[\s=]?(auto|logical|[1-9]\d*)\b", text)
+    return asked[1] if asked else ""
+
+
+def folders_above(folder: Path) -> list[Path]:
+    """Return a folder and those above it in its git repository, such as a workspace's."""
+    every = [folder, *folder.parents]
+    tops = [n for n, place in enumerate(every) if (place / ".git").exists()]
+    return every[: tops[0] + 1] if tops else every[:1]
 
 
 def _is_in(path: Path, folder: Path) -> bool:
