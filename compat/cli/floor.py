@@ -2,6 +2,7 @@
 dependency of a project.
 """
 
+import re
 import threading
 import time
 import zipfile
@@ -435,7 +436,11 @@ def _mended(
     if refused:
         note(f"left out because this pytest rejects it: {listed(refused)}")
     remaining = tuple(r for r in suite.requirements if r not in refused)
-    if trouble.is_refused:
+    lost = re.findall(r"([\w.-]+) was not found in the package registry", trouble.because)
+    if unknown := [r for r in remaining if canonicalize_name(Requirement(r).name) in lost]:
+        note(f"left out because the index does not have it: {listed(unknown)}")
+        remaining = tuple(r for r in remaining if r not in unknown)
+    elif trouble.is_refused:
         remaining = draft.imported_alone(suite.requirements, texts)
         if remaining != suite.requirements:
             gone = sorted({*suite.requirements} - {*remaining})

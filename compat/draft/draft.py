@@ -225,10 +225,18 @@ def only_in(suite: SuiteDraft, files: Iterable[str], without: Iterable[str]) -> 
         words.append(f"({others[place + 1]})")
         del others[place : place + 2]
     if stems := sorted({path.rpartition("/")[2].removesuffix(".py") for path in files}):
-        words.append(f"({' or '.join(stems)})")
+        words.append(f"({_any_of(stems)})")
     if names := sorted({test.rpartition("::")[2] for test in without}):
-        words.append(f"not ({' or '.join(names)})")
+        words.append(f"not ({_any_of(names)})")
     return msgspec.structs.replace(suite, arguments=(*others, "-k", " and ".join(words)))
+
+
+def _any_of(names: Sequence[str]) -> str:
+    # pytest compiles the expression, and a flat one of a thousand names is too deep for Python.
+    if len(names) < 3:
+        return " or ".join(names)
+    middle = len(names) // 2
+    return f"({_any_of(names[:middle])}) or ({_any_of(names[middle:])})"
 
 
 def imported_alone(requirements: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
@@ -365,6 +373,7 @@ class DraftAxis(Value, frozen=True, kw_only=True):
 
     package: str
     requirement: str = ""
+    versions: tuple[Version, ...] = ()
     selector: Selector = Selector()
     coordinates: tuple[Version, ...] = ()
     because: str = ""
@@ -447,15 +456,9 @@ def weighed(requirement: Requirement, package: Package | None, target: Target) -
         for release in settled_releases(package)
         if (lowest is None or release.version >= lowest) and target.has_wheel(release)
     ]
-    # Nothing between the lower bound and the oldest wheel can be installed.
-    lowest = max(lowest, later[0].version) if lowest is not None and later else lowest
     versions = [release.version for release in later]
-    selector = newest_series(versions, lowest)
-    coordinates = {selector.coordinate(version) for version in versions if selector.keeps(version)}
-    known = msgspec.structs.replace(
-        known, selector=selector, coordinates=tuple(sorted(coordinates))
-    )
-    if len(coordinates) < 2:
+    known = _with_series(msgspec.structs.replace(known, versions=tuple(versions)), MOST_SERIES)
+    if len(known.coordinates) < 2:
         return msgspec.structs.replace(
             known, left_out="only one series of it meets what is declared"
         )
@@ -481,6 +484,15 @@ def weighed(requirement: Requirement, package: Package | None, target: Target) -
     return msgspec.structs.replace(
         known, because=", ".join(moves), weight=weight, is_bounded=bool(shut_out)
     )
+
+
+def _with_series(axis: DraftAxis, most: int) -> DraftAxis:
+    declared = lowest_of(Requirement(axis.requirement).specifier)
+    # Nothing between the lower bound and the oldest wheel can be installed.
+    lowest = None if declared is None else max(declared, *axis.versions[:1])
+    selector = newest_series(axis.versions, lowest, most)
+    kept = {selector.coordinate(v) for v in axis.versions if selector.keeps(v)}
+    return msgspec.structs.replace(axis, selector=selector, coordinates=tuple(sorted(kept)))
 
 
 def newest_series(
@@ -639,7 +651,6 @@ def _quoted(text: str) -> str:
 # this is a quarter of an hour on one worker. Chosen on 2026-11-23.
 MOST_CELLS = 160
 MOST_SERIES_OF_SUBJECT = 3
-MOST_DEPENDENCIES = 2
 MOST_ASKED = 40  # dependencies whose page is fetched
 
 
@@ -668,12 +679,17 @@ def draft_of(
     weights = sorted(_weights(library, source, target), key=lambda w: (-w.weight, w.package))
     subject_series = 1 if suite.is_own else MOST_SERIES_OF_SUBJECT
     chosen, cells_left = list[DraftAxis](), MOST_CELLS // (len(target.series) * subject_series)
-    for dependency in weights:
-        number = len(dependency.coordinates)
-        if not dependency.left_out and len(chosen) < MOST_DEPENDENCIES and number <= cells_left:
-            chosen.append(dependency)
-            cells_left //= number
+    able = [dependency for dependency in weights if not dependency.left_out]
+    # The first get more series, but none so many that another one has no axis.
+    able = able[: max(cells_left, 1).bit_length() - 1]
+    for after, dependency in zip(range(len(able))[::-1], able, strict=True):
+        axis = _with_series(dependency, min(MOST_SERIES, cells_left >> after))
+        kept = filter(axis.selector.keeps, axis.versions)
+        if any(map(Requirement(axis.requirement).specifier.contains, kept)):
+            chosen.append(axis)
+            cells_left //= len(axis.coordinates)
     axes, name = tuple(_axes(library, chosen, subject_series)), axis_name(library.name)
+    names = {axis.package for axis in axes}
 
     def declared(axes: Sequence[DraftAxis], quick: Sequence[str] = ()) -> tuple[str, Matrix]:
         text = matrix_text(target, axes, suite, quick, str(day))
@@ -697,7 +713,7 @@ def draft_of(
         matrix=matrix,
         texts=texts | {"catalogue.json": encode_catalogue(catalogue, matrix)},
         reasons=(target.because, *(axis.reason for axis in axes), suite.because),
-        left_out=tuple(axis.reason for axis in weights if axis not in chosen),
+        left_out=tuple(axis.reason for axis in weights if axis.package not in names),
         cells=len(cells),
         quick=quick,
     )

@@ -483,7 +483,17 @@ class MinimumSearch:
         files = {*order} - ({order[-1]} if is_cut else set())
         most = self._base.seconds if left is None else left / _RUNS / 2
         self._slow = slowest(self._seconds, files, most)
-        self._cells, self._run = self._narrowed(files if is_cut else (), self._slow)
+        if not self._narrow(files if is_cut else ()):
+            raise SearchStopped("the fastest tests alone fail with the newest versions, too")
+
+    def _narrow(self, files: Collection[str]) -> bool:
+        """Go on with these test files; return whether they pass alone with the newest versions."""
+        self._cells, self._run = self._narrowed(files, self._slow)
+        self._tried = {}
+        is_whole = not self._slow and {name.partition("::")[0] for name in self._seconds} <= {
+            *files
+        }
+        return is_whole or self._try("newest", {}).probe == "works"
 
     def _settle(self) -> None:
         """Lower all dependencies, with all tests or with the files of those that fail."""
@@ -507,9 +517,11 @@ class MinimumSearch:
                 return
             files |= self._quick(new)
             self._is_part = True
-            self._cells, self._run = self._narrowed(files, self._slow)
-            self._tried = {}
             try:
+                if not self._narrow(files):
+                    # They need the others: the next round is about all tests.
+                    files |= tried.files
+                    continue
                 self._lower(starts)
                 self._reprieve()
             finally:

@@ -14,6 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from _pytest.mark.expression import Expression
 from packaging.version import Version
 from support.fake_index import FakeIndex
 from support.zoo import SERIES, Animal, Repository
@@ -564,8 +565,27 @@ def test_any_number_of_files_narrows_a_search() -> None:
         text.encode(), None, folder="demo", today=datetime.date(2026, 11, 1)
     ).matrix.suite.arguments
     assert arguments[0] == "-k"
-    assert arguments[1].startswith("(not old) and (test_of_a_long_name_0 or ")
+    assert arguments[1].startswith("(not old) and (((((test_of_a_long_name_0 or ")
     assert arguments[1].endswith(" and not (test_slow)")
+    # pytest compiles it, however many tests are left out.
+    many = only_in(suite, [], [f"tests/test_a.py::test_{number}" for number in range(20_000)])
+    asked = Expression.compile(many.arguments[1])
+    names = ("test_77", "test_20000", "old")
+    assert [asked.evaluate(lambda word, n=n, **_: word == n) for n in names] == [False, True, False]
+
+
+def test_a_file_that_fails_alone_makes_no_minimum_false(project: Repository) -> None:
+    (project.root / "tests" / "test_a.py").write_text(
+        "import os\n\n\ndef test_first():\n    os.environ['FIRST'] = '1'\n"
+    )
+    (project.root / "tests" / "test_own.py").write_text(
+        "import os\nfrom importlib.metadata import version\n\n\ndef test_own():\n"
+        "    assert os.environ.pop('FIRST', '') and version('third') >= '2'\n"
+    )
+    found = minimums(project.run("floor", ".", "--python", SERIES, "--json", "--check"))
+    states = {name: (row["state"], row["works"]) for name, row in found.items()}
+    assert states["third"] == ("false", "2.0")
+    assert states["other"] == states["another"] == ("works", "1.0")
 
 
 def test_the_slowest_tests_are_left_out_and_each_file_keeps_one() -> None:

@@ -10,8 +10,8 @@ name)`; `record_property("metric", {name, value, unit, better})`. COMPAT_CORE ho
 line, of the only capabilities to run; unset, all run. COMPAT_NEWER holds the ids of tests that the
 subject's release lacked: they are skipped. With COMPAT_OFFLINE set, tests whose mark requires a
 network are skipped, too. With pytest-xdist each worker writes the events of a test in one go, the
-first also those of the collection. PYTEST_DONT_REWRITE: it is imported before pytest starts, which would
-warn; a suite may turn warnings into errors.
+first also those of the collection. PYTEST_DONT_REWRITE: it is imported before pytest starts, which
+would warn; a suite may turn warnings into errors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import math
 import os
 import re
 import signal
-import sys
 import time
 from collections.abc import Generator, Iterator
 from typing import Any
@@ -293,9 +292,6 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     for mark in MARKS:
         config.addinivalue_line("markers", mark + ": of a plugin that a cell does not load")
-    if getattr(config.option, "numprocesses", None) and not WORKER:
-        # Workers import this file, too.
-        sys.path.append(os.path.dirname(os.path.abspath(__file__)))
     config.pluginmanager.register(EventHooks(config, open_events()), "compat-events")
 
 
