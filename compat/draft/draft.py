@@ -50,7 +50,6 @@ def axis_name(package: str, taken: Collection[str] = ()) -> str:
 
 
 def short_name(package: str, taken: Collection[str]) -> str:
-    """Return as many words of a package's name as fit, and none of the taken names."""
     words = re.findall("[a-z]+", canonicalize_name(package)) or ["dep"]
     fitting = ["".join(words[: n + 1]) for n in range(len(words))]
     whole = [name for name in reversed(fitting) if len(name) <= _JOINED]
@@ -119,8 +118,6 @@ class SuiteDraft(Value, frozen=True, kw_only=True):
     builds: tuple[str, ...] = ()
 
     def table(self, packages: Collection[str]) -> tuple[str, ...]:
-        # Return all lines of `[suite]` in a matrix whose axes are these packages: a cell has a
-        # version of each, so none is asked for again.
         normalised = set(map(canonicalize_name, packages))
         asked = [name for name in self.requirements if canonicalize_name(name) not in normalised]
         lists = {"arguments": self.arguments, "requirements": asked}
@@ -135,11 +132,7 @@ _GROUPS = ("tests", "test", "testing", "dev", "develop", "pytest")
 def own_suite(
     project: Project, module: str, tests: str, arguments: Sequence[str] = (), *, named: bool = True
 ) -> SuiteDraft:
-    """Return a suite of the project's own tests, with the first group, extra, requirements file or
-    tox environment that brings pytest, else with pytest alone.
-
-    With `named`, groups and extras are named; else their requirements are written out.
-    """
+    """With `named`, groups and extras are named; else their requirements are written out."""
     lines, texts, where = [toml_line("tests", tests), toml_line("module", module)], [], ""
     for key, what in (("groups", "dependency group"), ("extras", "extra"), ("listed", "file")):
         table: Mapping[str, object] = getattr(project, key)
@@ -178,9 +171,7 @@ def own_suite(
 
 
 def bringing(module: str, project: Project) -> str:
-    """Return a requirement that brings a module: from the project's groups and extras, else a known
-    distribution; empty otherwise. A package that merely has the module's name may be anybody's.
-    """
+    """A package that merely has the module's name may be anybody's, so only known ones count."""
     for key in ("groups", "extras", "listed"):
         for name in getattr(project, key):
             for requirement in _requirements(project, key, name):
@@ -190,7 +181,6 @@ def bringing(module: str, project: Project) -> str:
 
 
 def users_extras(project: Project) -> list[str]:
-    """The extras that are no tools of developers."""
     return [name for name in project.extras if not re.search("doc|lint|dev|typ(es|ing)", name)]
 
 
@@ -207,7 +197,6 @@ def in_processes(suite: SuiteDraft, processes: str) -> SuiteDraft:
 
 
 def with_extras(suite: SuiteDraft, project: Project) -> SuiteDraft:
-    """Return a suite with what all extras ask for that are no tools of developers."""
     names = users_extras(project)
     every = [r for name in names for r in _requirements(project, "extras", name) if r.url is None]
     known = {canonicalize_name(Requirement(text).name) for text in suite.requirements}
@@ -216,9 +205,7 @@ def with_extras(suite: SuiteDraft, project: Project) -> SuiteDraft:
 
 
 def only_in(suite: SuiteDraft, files: Iterable[str], without: Iterable[str]) -> SuiteDraft:
-    """Return a suite of those of its tests alone that are in these files (none: all), by their
-    names, without some.
-    """
+    """Leave those of its tests alone that are in these files (none: all), without some."""
     words, others = [], list(suite.arguments)
     if "-k" in others:
         place = others.index("-k")
@@ -291,8 +278,6 @@ class KnownLibrary(Value, frozen=True, kw_only=True):
 
 
 def library_of(package: str, project: Project | None, source: PyPISource) -> KnownLibrary:
-    # Return what is known of a package; raise UsageError where the index has no final release of it
-    # that can be installed.
     try:
         releases = settled_releases(source.package(canonicalize_name(package)))
     except NoPage as error:
@@ -412,9 +397,7 @@ class Target(Value, frozen=True, kw_only=True):
 def target_of(
     library: KnownLibrary, platform: str, day: datetime.date, here: Collection[Version] = ()
 ) -> Target:
-    """Return the released series of Python that a library admits, with the reason; raise UsageError
-    if none fits. `here` are those of this machine.
-    """
+    """`here` are the series of this machine. Raises UsageError if none fits."""
     admitted = library.requires_python
     out = [s.version for s in PYTHONS if s.released <= day and s.version >= OLDEST_PYTHON]
     series = [v for v in out if admitted is None or admitted.contains(patch_of(v))]
@@ -428,17 +411,13 @@ def target_of(
 
 
 def wheel_for(release: Release, series: Version, platform: str) -> bool:
-    """Return whether a Python on a platform finds a wheel that is not yanked."""
     accepted = accepted_tags(series, platform)
     wheels = (a for a in release.artifacts if a.is_wheel and not a.yanked and not a.set_aside)
     return any(not accepted.isdisjoint(wheel.tags) for wheel in wheels)
 
 
 def weighed(requirement: Requirement, package: Package | None, target: Target) -> DraftAxis:
-    """Return how much a dependency matters.
-
-    Releases without a wheel for the target are skipped: a cell builds nothing unasked.
-    """
+    """Releases without a wheel for the target are skipped: a cell builds nothing unasked."""
     known = DraftAxis(package=canonicalize_name(requirement.name), requirement=str(requirement))
     exact = [p for p in requirement.specifier if p.operator in ("==", "===")]
     left_out = ""
@@ -498,8 +477,6 @@ def _with_series(axis: DraftAxis, most: int) -> DraftAxis:
 def newest_series(
     versions: Sequence[Version], lowest: Version | None = None, most: int = MOST_SERIES
 ) -> Selector:
-    # Return the selector of a few series: all minor ones from the lower bound on, else the major
-    # ones, else the newest minor ones.
     minors, majors = _series("minor", versions), _series("major", versions)
     if len(minors) <= most:
         return _from(lowest or min(minors, default=None), "minor")
@@ -518,7 +495,6 @@ def _series(keep: Literal["major", "minor"], versions: Iterable[Version]) -> lis
 
 
 def trial_text(package: str, pythons: Sequence[Version], platform: str, suite: SuiteDraft) -> str:
-    """Return the text of a temporary matrix that runs only a checkout."""
     axis = DraftAxis(package=package, because="checkout", name=axis_name(package), short="p")
     why = "A Python that the project requires"
     target = Target(series=tuple(pythons), platform=platform, because=why)
@@ -538,7 +514,6 @@ def matrix_text(
     day: str = "this day",
     lowest: str = _LOWEST,
 ) -> str:
-    """Return the text of a matrix; the library is the last of its axes."""
     subject = axes[-1]
     builds = f"{toml_line('builds', suite.builds)}\n" if suite.builds else ""
     cells = "".join(f"  {_quoted(cell)},\n" for cell in quick)
@@ -615,7 +590,6 @@ because = "A Python without security fixes upstream is not supported."
 
 
 def import_test(module: str, title: str) -> str:
-    # Return the text of a suite that tests the import and the names in `__all__`.
     return f'''\
 """What every release of {title} promises. Add what your users count on: one test a capability."""
 
@@ -675,7 +649,6 @@ def draft_of(
     source: ReleaseSource,
     day: datetime.date,
 ) -> Draft:
-    """Return the draft of a library's matrix, decoded and planned, so that it can run."""
     weights = sorted(_weights(library, source, target), key=lambda w: (-w.weight, w.package))
     subject_series = 1 if suite.is_own else MOST_SERIES_OF_SUBJECT
     chosen, cells_left = list[DraftAxis](), MOST_CELLS // (len(target.series) * subject_series)

@@ -82,11 +82,7 @@ class CheckoutCells:
     def __init__(
         self, workspace: Workspace, checkout: BuiltCheckout, moment: datetime.datetime, keep: bool
     ) -> None:
-        """`moment` is when the checkout counts as released.
-
-        With `keep`, locks and records are stored in the matrix's folder `checkouts/`, under the
-        checkout's name.
-        """
+        """`moment` is when the checkout counts as released; with `keep`, results are stored."""
         catalogue = workspace.kept_or_asked
         self.workspace = workspace
         self.checkout = checkout
@@ -154,9 +150,7 @@ class CheckoutCells:
         return list(names)
 
     def against(self, text: str) -> Version:
-        """Return the coordinate of the release to compare with: of that version, or the newest that
-        is neither yanked nor a pre-release. Raises UsageError where there is none.
-        """
+        """Of `newest`, the newest that is neither yanked nor a pre-release."""
         matrix = self.workspace.matrix
         axis, catalogue = matrix.subject_axis, self.released.catalogue
         versions = [coordinate.version for coordinate in axis_coordinates(axis, catalogue)]
@@ -176,11 +170,7 @@ class CheckoutCells:
         raise UsageError.of(f"the index has no release of {axis.package} to compare with")
 
     def counterpart(self, cell: Cell, against: Version) -> Cell:
-        """Return the release's cell for a checkout's cell.
-
-        For the lowest versions that the checkout declares, it is that of the lowest that the
-        release declares.
-        """
+        """The lowest versions that the checkout declares are compared with those of the release."""
         matrix = self.workspace.matrix
         beside = released_cell(cell, matrix.subject, against)
         ends = (matrix.subject, matrix.interpreters.name)
@@ -242,7 +232,6 @@ class CheckoutCells:
         return judge(cell, runs, context, lock_digest=digest, obstacle=obstacle)
 
     def is_due(self, cell: Cell) -> bool:
-        """Return whether a release's cell has no current result of the whole suite."""
         known = self.released_verdict(cell)
         return known.kind != "infeasible" and (known.stale or known.evidence != "tested")
 
@@ -289,7 +278,6 @@ def refuse_no_cells(choice: CheckoutChoice) -> None:
 
 
 def _release(checkout: BuiltCheckout, moment: datetime.datetime) -> Release:
-    """The checkout as a release of this moment; no index accepts a local version."""
     artifacts = tuple(
         Artifact(
             filename=wheel.path.rpartition("/")[2],
