@@ -43,6 +43,7 @@ from compat.cli.progress import Progress
 from compat.cli.propose import project_files
 from compat.cli.this_machine import Interruption, MachineSearch, ThisMachine, workshop_of
 from compat.declare.matrix import patch_of
+from compat.declare.parsing import name_of_line
 from compat.declare.project import Project, extras_in
 from compat.draft import draft
 from compat.errors import BuildFailed, CompatError, UsageError
@@ -259,7 +260,7 @@ def _trial(
         tests = own_tests(root)
         if not tests:
             raise CompatError.of(f"{package} has no tests that pytest collects", hint="")
-        suite, project = _suite(asked, _project(checkout), module, tests, root)
+        suite, project = _suite(asked, checkout, module, tests)
         whose = [e for e in draft.users_extras(project) if "test" not in e]
         why = ""
 
@@ -395,11 +396,12 @@ def _project(checkout: BuiltCheckout) -> Project:
 
 
 def _suite(
-    asked: AskedProject, project: Project, module: str, tests: str, root: Path
+    asked: AskedProject, checkout: BuiltCheckout, module: str, tests: str
 ) -> tuple[draft.SuiteDraft, Project]:
     """The suite of a project's tests, and the project with what the folders above it list, as far
     as the tests need that: a workspace's root has what the tests of its members ask for.
     """
+    project, root = _project(checkout), Path(checkout.folder)
     suite = draft.own_suite(project, module, tests, asked.words, named=False)
     for folder in folders_above(root)[1:]:
         if suite.requirements != ("pytest",):
@@ -408,6 +410,13 @@ def _suite(
         groups, listed = {**above.groups, **project.groups}, {**above.listed, **project.listed}
         project = msgspec.structs.replace(project, groups=groups, listed=listed)
         suite = draft.own_suite(project, module, tests, asked.words, named=False)
+    # A file with pins of all packages would keep every minimum out.
+    direct = {name_of_line(text) for text in checkout.wheels[0].published.requires_dist}
+    pinned = [r for r in suite.requirements if "==" in r and name_of_line(r) in direct]
+    if pinned:
+        note(f"left out because it pins a dependency of the project: {listed(pinned)}")
+    remaining = tuple(r for r in suite.requirements if r not in pinned)
+    suite = msgspec.structs.replace(suite, requirements=remaining)
     suite = draft.in_processes(suite, asked.processes or processes_of(root, tests))
     return draft.with_extras(suite, project) if asked.extras else suite, project
 

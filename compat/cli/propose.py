@@ -20,7 +20,7 @@ from compat.cli.output import envelope, note, say, table
 from compat.errors import UsageError
 from compat.policy.calendar import missing_command, outlooks, schedule
 from compat.policy.proposal import Proposal
-from compat.policy.propose import affected_words, floors
+from compat.policy.propose import affected_words, floors, without_axis
 
 
 def schedule_command(
@@ -119,6 +119,7 @@ def propose_command(
             "proposals": moves.proposals,
             "diffs": [files.unified_diff(f.path, f.before, f.after) for f in moves.changed],
             "left_alone": moves.left,
+            "without_axis": without_axis(snapshot, when),
         }
         envelope(document)
     else:
@@ -137,6 +138,9 @@ def propose_command(
                 say("  So nothing is proposed.")
             for proposal in of_axis:
                 _print_proposal(proposal)
+        if absent := without_axis(snapshot, when):
+            say("", f"No axis, so no moves: {', '.join(absent)}")
+            note(f"compat run {workspace.name} '*+lowest' tests the minimums that they declare")
         extensions = [proposal for proposal in moves.proposals if proposal.kind == "extend"]
         if extensions:
             say("", "New versions")

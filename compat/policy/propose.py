@@ -17,9 +17,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import msgspec
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import Axis, Hold, InterpreterAxis
+from compat.declare.parsing import parsed
+from compat.index.discover import lowest_of
 from compat.plan.plan import Extension, extensions
 from compat.policy.evaluation import (
     CADENCES,
@@ -509,6 +512,21 @@ def floors(snapshot: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
             arithmetic=tuple(floor_arithmetic(steps_of(as_of, axis))),
         )
         for axis in _moving(as_of)
+    )
+
+
+def without_axis(snapshot: Snapshot, day: datetime.date) -> tuple[str, ...]:
+    """The newest release's requirements whose minimum no axis has, so that none is proposed."""
+    as_of = evaluation_on(snapshot, day)
+    published = None if as_of is None or as_of.newest is None else as_of.newest[1].published
+    names = {axis.normalised_name for axis in snapshot.matrix.packages}
+    required = map(parsed, () if published is None else published.requires_dist)
+    return tuple(
+        f"{r.name}{r.specifier}"
+        for r in filter(None, required)
+        if "extra" not in str(r.marker or "")
+        and lowest_of(r.specifier) is not None
+        and canonicalize_name(r.name) not in names
     )
 
 
