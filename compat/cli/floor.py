@@ -407,8 +407,8 @@ def _suite(
         if suite.requirements != ("pytest",):
             break
         above = project_in(folder)
-        groups, listed = {**above.groups, **project.groups}, {**above.listed, **project.listed}
-        project = msgspec.structs.replace(project, groups=groups, listed=listed)
+        groups, lists = {**above.groups, **project.groups}, {**above.listed, **project.listed}
+        project = msgspec.structs.replace(project, groups=groups, listed=lists)
         suite = draft.own_suite(project, module, tests, asked.words, named=False)
     # A file with pins of all packages would keep every minimum out.
     direct = {name_of_line(text) for text in checkout.wheels[0].published.requires_dist}

@@ -470,8 +470,8 @@ def _with_series(axis: DraftAxis, most: int) -> DraftAxis:
     # Nothing between the lower bound and the oldest wheel can be installed.
     lowest = None if declared is None else max(declared, *axis.versions[:1])
     selector = newest_series(axis.versions, lowest, most)
-    kept = {selector.coordinate(v) for v in axis.versions if selector.keeps(v)}
-    return msgspec.structs.replace(axis, selector=selector, coordinates=tuple(sorted(kept)))
+    series = {selector.coordinate(v) for v in axis.versions if selector.keeps(v)}
+    return msgspec.structs.replace(axis, selector=selector, coordinates=tuple(sorted(series)))
 
 
 def newest_series(
@@ -657,8 +657,8 @@ def draft_of(
     able = able[: max(cells_left, 1).bit_length() - 1]
     for after, dependency in zip(range(len(able))[::-1], able, strict=True):
         axis = _with_series(dependency, min(MOST_SERIES, cells_left >> after))
-        kept = filter(axis.selector.keeps, axis.versions)
-        if any(map(Requirement(axis.requirement).specifier.contains, kept)):
+        versions = filter(axis.selector.keeps, axis.versions)
+        if any(map(Requirement(axis.requirement).specifier.contains, versions)):
             chosen.append(axis)
             cells_left //= len(axis.coordinates)
     axes, name = tuple(_axes(library, chosen, subject_series)), axis_name(library.name)
