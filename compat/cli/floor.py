@@ -59,7 +59,7 @@ from compat.policy.evaluation import PYTHONS
 from compat.rewrite.ranges import Move
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation
-from compat.run.suitefiles import folders_above, processes_of
+from compat.run.suitefiles import folders_above, own_option
 from compat.search.blame import SearchStopped
 from compat.site.wording import count, listed
 from compat.value import Value
@@ -401,15 +401,18 @@ def _suite(
     """The suite of a project's tests, and the project with what the folders above it list, as far
     as the tests need that: a workspace's root has what the tests of its members ask for.
     """
-    project, root = _project(checkout), Path(checkout.folder)
-    suite = draft.own_suite(project, module, tests, asked.words, named=False)
+    project, root, words = _project(checkout), Path(checkout.folder), asked.words
+    # A search adds to -k, which pytest takes once.
+    if "-k" not in words and (own := own_option(root, tests, "-k")):
+        words = (*words, "-k", own)
+    suite = draft.own_suite(project, module, tests, words, named=False)
     for folder in folders_above(root)[1:]:
         if suite.requirements != ("pytest",):
             break
         above = project_in(folder)
         groups, lists = {**above.groups, **project.groups}, {**above.listed, **project.listed}
         project = msgspec.structs.replace(project, groups=groups, listed=lists)
-        suite = draft.own_suite(project, module, tests, asked.words, named=False)
+        suite = draft.own_suite(project, module, tests, words, named=False)
     # A file with pins of all packages would keep every minimum out.
     direct = {name_of_line(text) for text in checkout.wheels[0].published.requires_dist}
     pinned = [r for r in suite.requirements if "==" in r and name_of_line(r) in direct]
@@ -417,7 +420,8 @@ def _suite(
         note(f"left out because it pins a dependency of the project: {listed(pinned)}")
     remaining = tuple(r for r in suite.requirements if r not in pinned)
     suite = msgspec.structs.replace(suite, requirements=remaining)
-    suite = draft.in_processes(suite, asked.processes or processes_of(root, tests))
+    processes = asked.processes or own_option(root, tests, "-n", "--numprocesses")
+    suite = draft.in_processes(suite, processes.lstrip("0"))
     return draft.with_extras(suite, project) if asked.extras else suite, project
 
 

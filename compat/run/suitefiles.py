@@ -28,6 +28,7 @@ from compat.declare.project import (
     cell_settings,
     noted_settings,
     settings_in,
+    split_options,
 )
 from compat.declare.suite import asked_names
 from compat.declare.suite_table import Suite, Tier
@@ -347,12 +348,17 @@ def project_settings(repository: Path, below: str = "") -> ProjectSettings | Non
     return None
 
 
-def processes_of(repository: Path, tests: str) -> str:
-    """Return in how many processes the project's settings run its tests; empty for one."""
+def own_option(repository: Path, tests: str, *names: str) -> str:
+    """Return the value that the project's settings give an option of pytest; empty without one."""
     addopts = (project_settings(repository, tests) or {}).get("addopts", "")
-    text = " ".join(map(str, addopts)) if isinstance(addopts, list) else str(addopts)
-    asked = re.search(r"(?:^|\s)(?:-n|--numprocesses)[\s=]?(auto|logical|[1-9]\d*)\b", text)
-    return asked[1] if asked else ""
+    options = list(map(str, addopts)) if isinstance(addopts, list) else split_options(addopts)
+    for word, following in zip(options, (*options[1:], ""), strict=True):
+        for name in names:
+            if word == name:
+                return following
+            if word.startswith(f"{name}=" if name.startswith("--") else name):
+                return word.removeprefix(name).removeprefix("=")
+    return ""
 
 
 def folders_above(folder: Path) -> list[Path]:

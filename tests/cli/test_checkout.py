@@ -23,6 +23,7 @@ from compat.declare.load import load
 from compat.draft.draft import SuiteDraft, only_in, trial_text
 from compat.fleet.floor import slowest
 from compat.github.markdown import faults
+from compat.run.suitefiles import own_option
 
 # Each runs real cells, builds or installs.
 pytestmark = pytest.mark.slow
@@ -539,6 +540,41 @@ def test_a_project_whose_tests_cannot_say_anything_ends_without_an_answer(
     (project.root / "pyproject.toml").rename(project.root / "packages" / "one" / "pyproject.toml")
     assert "projects: packages/one" in project.run("floor", ".")[2]
     assert project.run("floor", ".", "--axis", "python", "--fix")[0] == 2
+
+
+def test_a_member_of_a_workspace_takes_what_its_root_asks_for(project: Repository) -> None:
+    member = project.root / "packages" / "one"
+    member.mkdir(parents=True)
+    for name in ("pyproject.toml", "backend.py", "METADATA.txt", "animal.py", "tests"):
+        (project.root / name).rename(member / name)
+    (project.root / "pyproject.toml").write_text(
+        '[dependency-groups]\nci = ["pytest", "greedy", "another==5.0"]\n\n'
+        '[tool.pytest.ini_options]\naddopts = "-k third"\n'
+    )
+    git(project.root, "init", "--quiet")
+    git(project.root, "add", "--all")
+    git(project.root, "commit", "--quiet", "--message", "First")
+    ran = project.run("floor", "packages/one", "--python", SERIES, "--json")
+    assert ran[0] == 0, ran[2]
+    data = json.loads(ran[1])["data"]
+    assert "dependency group ci" in data["tests"]
+    assert (data["passing"], data["failing"]) == (1, [])
+    assert minimums(ran)["third"]["state"] == "untested"  # greedy keeps it out
+    # A pin of the tests keeps no minimum out.
+    assert "pins a dependency of the project: another==5.0" in ran[2]
+    assert minimums(ran)["another"]["works"] == "1.0"
+
+
+@pytest.mark.parametrize(
+    ("addopts", "processes"),
+    [("-n auto", "auto"), ("--numprocesses=2 -q", "2"), ("-n0", "0"), ("-k 'a -name'", "")],
+)
+def test_in_how_many_processes_a_project_runs_its_tests(
+    tmp_path: Path, addopts: str, processes: str
+) -> None:
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\naddopts = {addopts}\n")
+    (tmp_path / "tests").mkdir()
+    assert own_option(tmp_path, "tests", "-n", "--numprocesses") == processes
 
 
 def test_the_minimum_of_an_extra_is_searched_with_all_extras(project: Repository) -> None:
