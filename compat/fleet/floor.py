@@ -273,6 +273,8 @@ class _Tried(Value, frozen=True, kw_only=True):
 Run = Callable[[Mapping[str, Lock]], BatchResult]
 # A search needs about this many runs of all tests; the fastest are chosen if the budget has less.
 _RUNS = 4
+# pytest compares the name of each test with each that -k leaves out.
+_MOST_LEFT_OUT = 1000
 
 
 def slowest(seconds: Mapping[str, float], files: Collection[str], most: float) -> frozenset[str]:
@@ -467,6 +469,9 @@ class MinimumSearch:
         files = {*order} - ({order[-1]} if is_cut else set())
         most = self._base.seconds if left is None else left / _RUNS / 2
         self._slow = slowest(self._seconds, files, most)
+        if len(self._slow) > _MOST_LEFT_OUT:
+            why = f"too short for all tests, and {len(self._slow):,} are too many to leave out"
+            raise SearchStopped(f"{why}: choose with -k, or give a longer --budget")
         if not self._narrow(files if is_cut else ()):
             raise SearchStopped("the fastest tests alone fail with the newest versions, too")
 
