@@ -352,7 +352,7 @@ def own_option(repository: Path, tests: str, *names: str) -> str:
     """Return the value that the project's settings give an option of pytest; empty without one."""
     addopts = (project_settings(repository, tests) or {}).get("addopts", "")
     options = list(map(str, addopts)) if isinstance(addopts, list) else split_options(addopts)
-    for word, following in zip(options, (*options[1:], ""), strict=True):
+    for word, following in zip(options, (*options[1:], ""), strict=False):
         for name in names:
             if word == name:
                 return following

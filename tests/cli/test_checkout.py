@@ -567,7 +567,13 @@ def test_a_member_of_a_workspace_takes_what_its_root_asks_for(project: Repositor
 
 @pytest.mark.parametrize(
     ("addopts", "processes"),
-    [("-n auto", "auto"), ("--numprocesses=2 -q", "2"), ("-n0", "0"), ("-k 'a -name'", "")],
+    [
+        ("", ""),
+        ("-n auto", "auto"),
+        ("--numprocesses=2 -q", "2"),
+        ("-n0", "0"),
+        ("-k 'a -name'", ""),
+    ],
 )
 def test_in_how_many_processes_a_project_runs_its_tests(
     tmp_path: Path, addopts: str, processes: str
