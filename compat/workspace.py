@@ -260,6 +260,10 @@ class Workspace:
     def records(self, cell: str) -> tuple[Record, ...]:
         return self.store.records(cell)
 
+    @property
+    def checkout(self) -> str:
+        return self.store.checkout
+
     def newest_records(self, cell: str, lock_digest: str | None = None) -> Iterator[Record]:
         ours = self.store.of_files(cell, self._table.files_on(cell, lock_digest))
         return (record for record in ours if lock_digest in (None, record.lock_digest))

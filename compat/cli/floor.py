@@ -2,6 +2,7 @@
 dependency of a project.
 """
 
+import re
 import threading
 import time
 import zipfile
@@ -42,6 +43,7 @@ from compat.cli.progress import Progress
 from compat.cli.propose import project_files
 from compat.cli.this_machine import Interruption, MachineSearch, ThisMachine, workshop_of
 from compat.declare.matrix import patch_of
+from compat.declare.parsing import name_of_line
 from compat.declare.project import Project, extras_in
 from compat.draft import draft
 from compat.errors import BuildFailed, CompatError, UsageError
@@ -57,6 +59,7 @@ from compat.policy.evaluation import PYTHONS
 from compat.rewrite.ranges import Move
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation
+from compat.run.suitefiles import folders_above, own_option
 from compat.search.blame import SearchStopped
 from compat.site.wording import count, listed
 from compat.value import Value
@@ -79,6 +82,7 @@ def floor_command(
     python: str = option("Python series (default: oldest installed).", metavar="X.Y"),
     k: str = option("Run only these tests.", metavar="EXPRESSION"),
     m: str = option("Run only tests with these markers.", metavar="MARKERS"),
+    n: str = option("Processes of the tests, by pytest-xdist.", metavar="N"),
     budget: str = option("Stop after this time.", metavar="10m"),
     extras: bool = option("Test the minimums of extras, too."),
     check: bool = option("Exit 1 if a declared minimum is false."),
@@ -110,6 +114,7 @@ def floor_command(
             source=source,
             python=python,
             words=(*(("-k", k) if k else ()), *(("-m", m) if m else ())),
+            processes=n,
             level=level_of(isolation),
             spent=time.monotonic() + budget_seconds(budget) if budget else None,
             extras=extras,
@@ -118,7 +123,7 @@ def floor_command(
         if write:
             init_command("", Path(source), True)
         raise Exit(code)
-    if python or k or m or budget or extras or check or fix or constraints or write:
+    if python or k or m or n or budget or extras or check or fix or constraints or write:
         raise UsageError.of("excludes the options listed from --python on", path="--axis")
     if recipe not in RECIPES:
         message = f"{recipe!r} is not one of {', '.join(RECIPES)}"
@@ -177,6 +182,7 @@ class AskedProject(Value, frozen=True, kw_only=True):
     source: str
     python: str
     words: tuple[str, ...]
+    processes: str
     level: Isolation
     spent: float | None
     extras: bool
@@ -254,9 +260,8 @@ def _trial(
         tests = own_tests(root)
         if not tests:
             raise CompatError.of(f"{package} has no tests that pytest collects", hint="")
-        suite = draft.own_suite(_project(checkout), module, tests, asked.words, named=False)
-        whose = [e for e in draft.users_extras(_project(checkout)) if "test" not in e]
-        suite = draft.with_extras(suite, _project(checkout)) if asked.extras else suite
+        suite, project = _suite(asked, checkout, module, tests)
+        whose = [e for e in draft.users_extras(project) if "test" not in e]
         why = ""
 
         def seconds_left() -> float | None:
@@ -309,7 +314,7 @@ def _trial(
                 if interruption.signal:
                     raise Exit(128 + interruption.signal)
                 lacking = trouble or floor.Untestable(because="", modules=search.missing)
-                mended = _mended(suite, lacking, _project(checkout), workspace.suite_texts)
+                mended = _mended(suite, lacking, project, workspace.suite_texts)
                 if mended == suite:
                     break
                 suite = mended
@@ -390,6 +395,36 @@ def _project(checkout: BuiltCheckout) -> Project:
     return msgspec.structs.replace(project, name=wheel.name, extras=extras)
 
 
+def _suite(
+    asked: AskedProject, checkout: BuiltCheckout, module: str, tests: str
+) -> tuple[draft.SuiteDraft, Project]:
+    """The suite of a project's tests, and the project with what the folders above it list, as far
+    as the tests need that: a workspace's root has what the tests of its members ask for.
+    """
+    project, root, words = _project(checkout), Path(checkout.folder), asked.words
+    # A search adds to -k, which pytest takes once.
+    if "-k" not in words and (own := own_option(root, tests, "-k")):
+        words = (*words, "-k", own)
+    suite = draft.own_suite(project, module, tests, words, named=False)
+    for folder in folders_above(root)[1:]:
+        if suite.requirements != ("pytest",):
+            break
+        above = project_in(folder)
+        groups, lists = {**above.groups, **project.groups}, {**above.listed, **project.listed}
+        project = msgspec.structs.replace(project, groups=groups, listed=lists)
+        suite = draft.own_suite(project, module, tests, words, named=False)
+    # A file with pins of all packages would keep every minimum out.
+    direct = {name_of_line(text) for text in checkout.wheels[0].published.requires_dist}
+    pinned = [r for r in suite.requirements if "==" in r and name_of_line(r) in direct]
+    if pinned:
+        note(f"left out because it pins a dependency of the project: {listed(pinned)}")
+    remaining = tuple(r for r in suite.requirements if r not in pinned)
+    suite = msgspec.structs.replace(suite, requirements=remaining)
+    processes = asked.processes or own_option(root, tests, "-n", "--numprocesses")
+    suite = draft.in_processes(suite, processes.lstrip("0"))
+    return draft.with_extras(suite, project) if asked.extras else suite, project
+
+
 def _mended(
     suite: draft.SuiteDraft, trouble: floor.Untestable, project: Project, texts: Mapping[str, str]
 ) -> draft.SuiteDraft:
@@ -414,7 +449,11 @@ def _mended(
     if refused:
         note(f"left out because this pytest rejects it: {listed(refused)}")
     remaining = tuple(r for r in suite.requirements if r not in refused)
-    if trouble.is_refused:
+    lost = re.findall(r"([\w.-]+) was not found in the package registry", trouble.because)
+    if unknown := [r for r in remaining if canonicalize_name(Requirement(r).name) in lost]:
+        note(f"left out because the index does not have it: {listed(unknown)}")
+        remaining = tuple(r for r in remaining if r not in unknown)
+    elif trouble.is_refused:
         remaining = draft.imported_alone(suite.requirements, texts)
         if remaining != suite.requirements:
             gone = sorted({*suite.requirements} - {*remaining})

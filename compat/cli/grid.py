@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from compat.declare.matrix import Matrix
-from compat.plan.cell import Coordinate
+from compat.plan.cell import HEAD, Coordinate
 from compat.results.answer import Answer, beside, representative
 from compat.results.snapshot import Snapshot
 from compat.site.status import STALE, STYLES, StatusStyle, style_of
@@ -109,18 +109,22 @@ def _boards(
     subject, python = matrix.subject_axis, matrix.interpreters.name
     others = [axis for axis in matrix.packages if axis is not subject]
     names = [axis.name for axis in others] or [python]
-    boards = defaultdict[Version, dict[tuple[Version, tuple[Version, ...]], Sign]](dict)
+    boards = defaultdict[Version, dict[tuple[tuple[bool, Version], tuple[Version, ...]], Sign]](
+        dict
+    )
     for place, sign in signs.items():
         versions = {coordinate.axis: coordinate.version for coordinate in place}
-        where = versions[subject.name], tuple(versions[name] for name in names)
+        is_local = any(coordinate.is_local for coordinate in place)
+        where = (is_local, versions[subject.name]), tuple(versions[name] for name in names)
         boards[versions[python] if others else Version("0")][where] = sign
     company = " and ".join(axis.package for axis in others) or "Python"
     title = f"{subject.package} (rows) with {company} (columns)"
     for series in sorted(boards, reverse=True):
         board = boards[series]
         labels = {c: "/".join(map(str, c)) for c in sorted({where for _, where in board})}
-        rows = [str(release) for release in sorted({row for row, _ in board}, reverse=True)]
-        cells = {(str(row), labels[column]): sign for (row, column), sign in board.items()}
+        releases = {row: HEAD if row[0] else str(row[1]) for row, _ in board}
+        rows = [releases[row] for row in sorted(releases, reverse=True)]
+        cells = {(releases[row], labels[column]): sign for (row, column), sign in board.items()}
         yield (f"Python {series}: {title}" if others else title, rows, [*labels.values()], cells)
 
 

@@ -59,6 +59,8 @@ QUICK = option("Run only the matrix's smoke cells.")
 JOBS = option("Cells at once (default: one a core), limited by memory and disk.", "-j", min=0)
 JUNIT_FILE = option("Write the results as JUnit XML.", metavar="FILE")
 SUMMARY_FILE = option("Append a Markdown summary, for $GITHUB_STEP_SUMMARY.", metavar="FILE")
+REPOSITORY_NAME = option("owner/name on GitHub (default: GITHUB_REPOSITORY).")
+DRY_RUN = option("With --open: print requests, send nothing.")
 AT = option("Fix the version of another axis; repeatable.", metavar="AXIS=VERSION")
 
 

@@ -8,12 +8,19 @@ import msgspec
 
 from compat import files, pipeline
 from compat.cli.arguments import Exit, given, option
-from compat.cli.options import MATRIX_NAME, POLICY_DAY, policy_day, workspace_of
+from compat.cli.options import (
+    DRY_RUN,
+    MATRIX_NAME,
+    POLICY_DAY,
+    REPOSITORY_NAME,
+    policy_day,
+    workspace_of,
+)
 from compat.cli.output import envelope, note, say, table
 from compat.errors import UsageError
 from compat.policy.calendar import missing_command, outlooks, schedule
 from compat.policy.proposal import Proposal
-from compat.policy.propose import affected_words, floors
+from compat.policy.propose import affected_words, floors, without_axis
 
 
 def schedule_command(
@@ -69,8 +76,8 @@ def propose_command(
     check: bool = option("Exit 1 if a move is open."),
     target: list[Path] | None = option("File or folder whose floors to update, too."),
     open_: bool = option("Open, update or close pull request and issue."),
-    dry_run: bool = option("With --open: print requests, send nothing."),
-    repository: str = option("owner/name (default: GITHUB_REPOSITORY)."),
+    dry_run: bool = DRY_RUN,
+    repository: str = REPOSITORY_NAME,
     base: str = option("Target branch (default: GITHUB_REF_NAME, then main)."),
     site: str = option("Base URL of the site, for links to cells."),
 ) -> None:
@@ -112,6 +119,7 @@ def propose_command(
             "proposals": moves.proposals,
             "diffs": [files.unified_diff(f.path, f.before, f.after) for f in moves.changed],
             "left_alone": moves.left,
+            "without_axis": without_axis(snapshot, when),
         }
         envelope(document)
     else:
@@ -130,6 +138,9 @@ def propose_command(
                 say("  So nothing is proposed.")
             for proposal in of_axis:
                 _print_proposal(proposal)
+        if absent := without_axis(snapshot, when):
+            say("", f"No axis, so no moves: {', '.join(absent)}")
+            note(f"compat run {workspace.name} '*+lowest' tests the minimums that they declare")
         extensions = [proposal for proposal in moves.proposals if proposal.kind == "extend"]
         if extensions:
             say("", "New versions")
@@ -148,15 +159,10 @@ def propose_command(
     for line in moves.left:
         note(f"left alone: {line}")
     if open_:
-        from compat.cli.upkeep import sync
+        from compat.cli.upkeep import report_outcomes, sync
 
         pages = f"{site.rstrip('/')}/{matrix}/" if site else ""
-        for what, outcome in sync(moves, repository, base, pages, dry_run).items():
-            left = "left alone: " if outcome.did == "left-alone" else ""
-            say(f"{what}: {left}{outcome.sentence}{f'  {outcome.url}' if outcome.url else ''}")
-            if outcome.did == "would-do":
-                for part in (outcome.title, outcome.body, outcome.diff):
-                    say(*part.splitlines())
+        report_outcomes(sync(moves, repository, base, pages, dry_run))
     raise Exit(1 if check and moves.opened else 0)
 
 

@@ -11,8 +11,14 @@ from typing import Literal
 from xml.etree import ElementTree
 
 from compat import files
-from compat.cli.arguments import Exit, given
-from compat.cli.options import MATRIX_NAME, SUMMARY_FILE, workspace_of
+from compat.cli.arguments import Exit, given, option
+from compat.cli.options import (
+    DRY_RUN,
+    MATRIX_NAME,
+    REPOSITORY_NAME,
+    SUMMARY_FILE,
+    workspace_of,
+)
 from compat.cli.output import envelope, note, say
 from compat.cli.verdicts import RunWords, verdict_words
 from compat.errors import one_line
@@ -346,15 +352,21 @@ def summary_text(report: Report) -> str:
 NOTHING = "no cell of this release and Python works as published"
 
 
-def lanes_command(matrix: str = MATRIX_NAME, summary: Path | None = SUMMARY_FILE) -> None:
+def lanes_command(
+    matrix: str = MATRIX_NAME,
+    summary: Path | None = SUMMARY_FILE,
+    open_: bool = option("Open, update or close one issue about the failures."),
+    dry_run: bool = DRY_RUN,
+    repository: str = REPOSITORY_NAME,
+) -> None:
     """Compare variants (lowest, pre-release) with the regular cells.
 
     Variants do not change the grid or the floors: lowest tests the declared minimums, prerelease
     unreleased dependencies. Exits 1 if a variant breaks a cell or the matrix declares none;
-    without a variant --summary writes nothing.
+    without a variant --summary writes nothing. --open needs GITHUB_TOKEN, else exits 4.
 
     Examples: compat matrix variants tools; compat run tools '*+lowest' '*+prerelease'; compat
-    matrix variants tools --json
+    matrix variants tools --open
     """
     workspace = workspace_of(matrix)
     lanes = lane_report(workspace.snapshot, workspace.lock)
@@ -375,6 +387,12 @@ def lanes_command(matrix: str = MATRIX_NAME, summary: Path | None = SUMMARY_FILE
             sentences=tuple(alert.sentence for alert in lanes.alerts),
         )
         ReportFiles(summary=summary).write(report)
+        if open_:
+            from compat.cli.upkeep import sync_alerts
+
+            text = summary_text(report) if lanes.alerts else ""
+            cells = [cell for alert in lanes.alerts for cell in (alert.what, *alert.cells)]
+            sync_alerts(workspace.matrix, text, cells, repository, dry_run)
     if given.as_json:
         envelope({"matrix": matrix, "cells": lanes.cells, "alerts": lanes.alerts})
     else:

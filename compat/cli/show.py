@@ -23,7 +23,7 @@ from compat.results.record import Capability
 from compat.results.table import capability_table, unexplained
 from compat.run.outcome import Failed
 from compat.site.install_words import install_line
-from compat.site.wording import fault_words
+from compat.site.wording import checkout_words, fault_words
 from compat.workspace import Workspace
 
 # More lines than a screen has are no answer: the suite of a project has thousands of tests.
@@ -109,6 +109,8 @@ def show_command(
         print_table(verdicts.COLUMNS if rows else ("cell",), rows)
     else:
         verdicts.print_verdicts(workspace, cells, few)
+        if workspace.checkout:
+            note(checkout_words(workspace.checkout, workspace.at_hand.checkout))
         if not cells:
             note(f"no results for {matrix} yet; compat run {matrix} tests it")
     damaged = workspace.damaged(now())

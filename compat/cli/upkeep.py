@@ -2,24 +2,27 @@
 --open`.
 """
 
+import hashlib
 import re
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import requests
 
 from compat.cli.arguments import Exit, argument, given, matrices_folder, option
 from compat.cli.machine import environ, now
-from compat.cli.options import MATRIX_NAME
+from compat.cli.options import MATRIX_NAME, REPOSITORY_NAME
 from compat.cli.output import envelope, note, say
+from compat.declare.matrix import Matrix
 from compat.errors import ServiceUnreachable, UsageError
-from compat.github import standing
+from compat.github import markdown, standing
 from compat.github.client import Again, GitHub, overdue
 from compat.github.measured import GitRepository, push_measured
 from compat.pipeline import ProposedMoves
 from compat.site.paths import segment
 
 API = "https://api.github.com"
-LABEL = "minimum versions"
+LABEL, ALERTS = "minimum versions", "variants"
 
 
 def github_of(repository: str) -> GitHub:
@@ -62,20 +65,44 @@ def sync(
     }
 
 
-REPOSITORY_NAME = option("owner/name on GitHub (default: GITHUB_REPOSITORY).")
+def sync_alerts(
+    matrix: Matrix, text: str, evidence: Sequence[str], repository: str, dry_run: bool
+) -> None:
+    """Open, update or close the one issue about failing variants; without a text, close it."""
+    key, issue = f"variants-{matrix.name}", None
+    if text:
+        digest = hashlib.sha256("\n".join(evidence).encode()).hexdigest()
+        title = markdown.plain(f"{matrix.title}: variants fail")
+        issue = standing.Wanted(title=title, body=text, digest=digest)
+    github = github_of(repository)
+    report_outcomes({"issue": standing.sync_issue(github, key, ALERTS, issue, dry_run=dry_run)})
+
+
+def report_outcomes(outcomes: Mapping[str, standing.Outcome]) -> None:
+    for what, outcome in outcomes.items():
+        left = "left alone: " if outcome.did == "left-alone" else ""
+        say(f"{what}: {left}{outcome.sentence}{f'  {outcome.url}' if outcome.url else ''}")
+        if outcome.did == "would-do":
+            for part in (outcome.title, outcome.body, outcome.diff):
+                say(*part.splitlines())
 
 
 def keep_command(
     matrix: str = MATRIX_NAME,
     branch: str = option("Push to this branch of origin (default: only commit)."),
+    apart: bool = option("The branch has such files alone; it is created."),
     repository: str = REPOSITORY_NAME,
 ) -> None:
     """Commit and push the catalogue, locks and records of a matrix.
 
     Others' commits stay. If the branch rejects the push, opens a pull request (needs GITHUB_TOKEN).
+    With --apart commits nothing here: `git checkout origin/BRANCH -- matrices` gets the files.
 
-    Examples: compat ci push tff; compat ci push tff --branch main
+    Examples: compat ci push tff; compat ci push tff --branch main; compat ci push tff --apart
+    --branch compat-records
     """
+    if apart and not branch:
+        raise UsageError.of("needs the name of its branch", path="--apart", hint="--branch NAME")
     folder = matrices_folder().parent
 
     def open_pull(head: str, base: str, title: str, body: str) -> str:
@@ -84,7 +111,7 @@ def keep_command(
         except Again as trouble:
             raise ServiceUnreachable.of(str(trouble)) from trouble
 
-    result = push_measured(GitRepository(folder), matrix, branch, open_pull)
+    result = push_measured(GitRepository(folder), matrix, branch, open_pull, apart)
     if given.as_json:
         envelope({"matrix": matrix, **msgspec.to_builtins(result)})
     else:

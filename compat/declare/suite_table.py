@@ -26,7 +26,6 @@ _REFUSED = (
     (r"-c$|--config-file|--rootdir|--confcutdir|--basetemp", "compat says where the suite is"),
     (r"--co$|--collect-only|--fixtures|--version|--help|-h$", "with it no test runs"),
     (r"-[a-z]*x$|--maxfail|--exitfirst|--stepwise|--sw$", "it ends a run before its last test"),
-    (r"-n(\d|auto|logical|$)|--numprocesses|--dist", "tests of a cell run one after another"),
     (r"--reruns", "a retry would hide a failure"),
     (r"--lf$|--ff$|--last-failed|--failed-first|--nf$", "a cell has no earlier run"),
     (r"-p$|-p.", "a cell loads the plugins that the requirements name"),

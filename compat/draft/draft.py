@@ -50,7 +50,6 @@ def axis_name(package: str, taken: Collection[str] = ()) -> str:
 
 
 def short_name(package: str, taken: Collection[str]) -> str:
-    """Return as many words of a package's name as fit, and none of the taken names."""
     words = re.findall("[a-z]+", canonicalize_name(package)) or ["dep"]
     fitting = ["".join(words[: n + 1]) for n in range(len(words))]
     whole = [name for name in reversed(fitting) if len(name) <= _JOINED]
@@ -119,8 +118,6 @@ class SuiteDraft(Value, frozen=True, kw_only=True):
     builds: tuple[str, ...] = ()
 
     def table(self, packages: Collection[str]) -> tuple[str, ...]:
-        # Return all lines of `[suite]` in a matrix whose axes are these packages: a cell has a
-        # version of each, so none is asked for again.
         normalised = set(map(canonicalize_name, packages))
         asked = [name for name in self.requirements if canonicalize_name(name) not in normalised]
         lists = {"arguments": self.arguments, "requirements": asked}
@@ -135,11 +132,7 @@ _GROUPS = ("tests", "test", "testing", "dev", "develop", "pytest")
 def own_suite(
     project: Project, module: str, tests: str, arguments: Sequence[str] = (), *, named: bool = True
 ) -> SuiteDraft:
-    """Return a suite of the project's own tests, with the first group, extra, requirements file or
-    tox environment that brings pytest, else with pytest alone.
-
-    With `named`, groups and extras are named; else their requirements are written out.
-    """
+    """With `named`, groups and extras are named; else their requirements are written out."""
     lines, texts, where = [toml_line("tests", tests), toml_line("module", module)], [], ""
     for key, what in (("groups", "dependency group"), ("extras", "extra"), ("listed", "file")):
         table: Mapping[str, object] = getattr(project, key)
@@ -178,9 +171,7 @@ def own_suite(
 
 
 def bringing(module: str, project: Project) -> str:
-    """Return a requirement that brings a module: from the project's groups and extras, else a known
-    distribution; empty otherwise. A package that merely has the module's name may be anybody's.
-    """
+    """A package that merely has the module's name may be anybody's, so only known ones count."""
     for key in ("groups", "extras", "listed"):
         for name in getattr(project, key):
             for requirement in _requirements(project, key, name):
@@ -190,12 +181,22 @@ def bringing(module: str, project: Project) -> str:
 
 
 def users_extras(project: Project) -> list[str]:
-    """The extras that are no tools of developers."""
     return [name for name in project.extras if not re.search("doc|lint|dev|typ(es|ing)", name)]
 
 
+def in_processes(suite: SuiteDraft, processes: str) -> SuiteDraft:
+    if not processes:
+        return suite
+    names = {canonicalize_name(Requirement(text).name) for text in suite.requirements}
+    brought = () if "pytest-xdist" in names else ("pytest-xdist",)
+    return msgspec.structs.replace(
+        suite,
+        arguments=(*suite.arguments, "-n", processes),
+        requirements=(*suite.requirements, *brought),
+    )
+
+
 def with_extras(suite: SuiteDraft, project: Project) -> SuiteDraft:
-    """Return a suite with what all extras ask for that are no tools of developers."""
     names = users_extras(project)
     every = [r for name in names for r in _requirements(project, "extras", name) if r.url is None]
     known = {canonicalize_name(Requirement(text).name) for text in suite.requirements}
@@ -204,19 +205,25 @@ def with_extras(suite: SuiteDraft, project: Project) -> SuiteDraft:
 
 
 def only_in(suite: SuiteDraft, files: Iterable[str], without: Iterable[str]) -> SuiteDraft:
-    """Return a suite of those of its tests alone that are in these files (none: all), by their
-    names, without some.
-    """
+    """Leave those of its tests alone that are in these files (none: all), without some."""
     words, others = [], list(suite.arguments)
     if "-k" in others:
         place = others.index("-k")
         words.append(f"({others[place + 1]})")
         del others[place : place + 2]
     if stems := sorted({path.rpartition("/")[2].removesuffix(".py") for path in files}):
-        words.append(f"({' or '.join(stems)})")
+        words.append(f"({_any_of(stems)})")
     if names := sorted({test.rpartition("::")[2] for test in without}):
-        words.append(f"not ({' or '.join(names)})")
+        words.append(f"not ({_any_of(names)})")
     return msgspec.structs.replace(suite, arguments=(*others, "-k", " and ".join(words)))
+
+
+def _any_of(names: Sequence[str]) -> str:
+    # pytest compiles the expression, and a flat one of a thousand names is too deep for Python.
+    if len(names) < 3:
+        return " or ".join(names)
+    middle = len(names) // 2
+    return f"({_any_of(names[:middle])}) or ({_any_of(names[middle:])})"
 
 
 def imported_alone(requirements: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
@@ -271,8 +278,6 @@ class KnownLibrary(Value, frozen=True, kw_only=True):
 
 
 def library_of(package: str, project: Project | None, source: PyPISource) -> KnownLibrary:
-    # Return what is known of a package; raise UsageError where the index has no final release of it
-    # that can be installed.
     try:
         releases = settled_releases(source.package(canonicalize_name(package)))
     except NoPage as error:
@@ -353,6 +358,7 @@ class DraftAxis(Value, frozen=True, kw_only=True):
 
     package: str
     requirement: str = ""
+    versions: tuple[Version, ...] = ()
     selector: Selector = Selector()
     coordinates: tuple[Version, ...] = ()
     because: str = ""
@@ -391,9 +397,7 @@ class Target(Value, frozen=True, kw_only=True):
 def target_of(
     library: KnownLibrary, platform: str, day: datetime.date, here: Collection[Version] = ()
 ) -> Target:
-    """Return the released series of Python that a library admits, with the reason; raise UsageError
-    if none fits. `here` are those of this machine.
-    """
+    """`here` are the series of this machine. Raises UsageError if none fits."""
     admitted = library.requires_python
     out = [s.version for s in PYTHONS if s.released <= day and s.version >= OLDEST_PYTHON]
     series = [v for v in out if admitted is None or admitted.contains(patch_of(v))]
@@ -407,17 +411,13 @@ def target_of(
 
 
 def wheel_for(release: Release, series: Version, platform: str) -> bool:
-    """Return whether a Python on a platform finds a wheel that is not yanked."""
     accepted = accepted_tags(series, platform)
     wheels = (a for a in release.artifacts if a.is_wheel and not a.yanked and not a.set_aside)
     return any(not accepted.isdisjoint(wheel.tags) for wheel in wheels)
 
 
 def weighed(requirement: Requirement, package: Package | None, target: Target) -> DraftAxis:
-    """Return how much a dependency matters.
-
-    Releases without a wheel for the target are skipped: a cell builds nothing unasked.
-    """
+    """Releases without a wheel for the target are skipped: a cell builds nothing unasked."""
     known = DraftAxis(package=canonicalize_name(requirement.name), requirement=str(requirement))
     exact = [p for p in requirement.specifier if p.operator in ("==", "===")]
     left_out = ""
@@ -435,15 +435,9 @@ def weighed(requirement: Requirement, package: Package | None, target: Target) -
         for release in settled_releases(package)
         if (lowest is None or release.version >= lowest) and target.has_wheel(release)
     ]
-    # Nothing between the lower bound and the oldest wheel can be installed.
-    lowest = max(lowest, later[0].version) if lowest is not None and later else lowest
     versions = [release.version for release in later]
-    selector = newest_series(versions, lowest)
-    coordinates = {selector.coordinate(version) for version in versions if selector.keeps(version)}
-    known = msgspec.structs.replace(
-        known, selector=selector, coordinates=tuple(sorted(coordinates))
-    )
-    if len(coordinates) < 2:
+    known = _with_series(msgspec.structs.replace(known, versions=tuple(versions)), MOST_SERIES)
+    if len(known.coordinates) < 2:
         return msgspec.structs.replace(
             known, left_out="only one series of it meets what is declared"
         )
@@ -471,11 +465,18 @@ def weighed(requirement: Requirement, package: Package | None, target: Target) -
     )
 
 
+def _with_series(axis: DraftAxis, most: int) -> DraftAxis:
+    declared = lowest_of(Requirement(axis.requirement).specifier)
+    # Nothing between the lower bound and the oldest wheel can be installed.
+    lowest = None if declared is None else max(declared, *axis.versions[:1])
+    selector = newest_series(axis.versions, lowest, most)
+    series = {selector.coordinate(v) for v in axis.versions if selector.keeps(v)}
+    return msgspec.structs.replace(axis, selector=selector, coordinates=tuple(sorted(series)))
+
+
 def newest_series(
     versions: Sequence[Version], lowest: Version | None = None, most: int = MOST_SERIES
 ) -> Selector:
-    # Return the selector of a few series: all minor ones from the lower bound on, else the major
-    # ones, else the newest minor ones.
     minors, majors = _series("minor", versions), _series("major", versions)
     if len(minors) <= most:
         return _from(lowest or min(minors, default=None), "minor")
@@ -494,7 +495,6 @@ def _series(keep: Literal["major", "minor"], versions: Iterable[Version]) -> lis
 
 
 def trial_text(package: str, pythons: Sequence[Version], platform: str, suite: SuiteDraft) -> str:
-    """Return the text of a temporary matrix that runs only a checkout."""
     axis = DraftAxis(package=package, because="checkout", name=axis_name(package), short="p")
     why = "A Python that the project requires"
     target = Target(series=tuple(pythons), platform=platform, because=why)
@@ -514,7 +514,6 @@ def matrix_text(
     day: str = "this day",
     lowest: str = _LOWEST,
 ) -> str:
-    """Return the text of a matrix; the library is the last of its axes."""
     subject = axes[-1]
     builds = f"{toml_line('builds', suite.builds)}\n" if suite.builds else ""
     cells = "".join(f"  {_quoted(cell)},\n" for cell in quick)
@@ -591,7 +590,6 @@ because = "A Python without security fixes upstream is not supported."
 
 
 def import_test(module: str, title: str) -> str:
-    # Return the text of a suite that tests the import and the names in `__all__`.
     return f'''\
 """What every release of {title} promises. Add what your users count on: one test a capability."""
 
@@ -627,7 +625,6 @@ def _quoted(text: str) -> str:
 # this is a quarter of an hour on one worker. Chosen on 2026-11-23.
 MOST_CELLS = 160
 MOST_SERIES_OF_SUBJECT = 3
-MOST_DEPENDENCIES = 2
 MOST_ASKED = 40  # dependencies whose page is fetched
 
 
@@ -652,16 +649,20 @@ def draft_of(
     source: ReleaseSource,
     day: datetime.date,
 ) -> Draft:
-    """Return the draft of a library's matrix, decoded and planned, so that it can run."""
     weights = sorted(_weights(library, source, target), key=lambda w: (-w.weight, w.package))
     subject_series = 1 if suite.is_own else MOST_SERIES_OF_SUBJECT
     chosen, cells_left = list[DraftAxis](), MOST_CELLS // (len(target.series) * subject_series)
-    for dependency in weights:
-        number = len(dependency.coordinates)
-        if not dependency.left_out and len(chosen) < MOST_DEPENDENCIES and number <= cells_left:
-            chosen.append(dependency)
-            cells_left //= number
+    able = [dependency for dependency in weights if not dependency.left_out]
+    # The first get more series, but none so many that another one has no axis.
+    able = able[: max(cells_left, 1).bit_length() - 1]
+    for after, dependency in zip(range(len(able))[::-1], able, strict=True):
+        axis = _with_series(dependency, min(MOST_SERIES, cells_left >> after))
+        versions = filter(axis.selector.keeps, axis.versions)
+        if any(map(Requirement(axis.requirement).specifier.contains, versions)):
+            chosen.append(axis)
+            cells_left //= len(axis.coordinates)
     axes, name = tuple(_axes(library, chosen, subject_series)), axis_name(library.name)
+    names = {axis.package for axis in axes}
 
     def declared(axes: Sequence[DraftAxis], quick: Sequence[str] = ()) -> tuple[str, Matrix]:
         text = matrix_text(target, axes, suite, quick, str(day))
@@ -685,7 +686,7 @@ def draft_of(
         matrix=matrix,
         texts=texts | {"catalogue.json": encode_catalogue(catalogue, matrix)},
         reasons=(target.because, *(axis.reason for axis in axes), suite.because),
-        left_out=tuple(axis.reason for axis in weights if axis not in chosen),
+        left_out=tuple(axis.reason for axis in weights if axis.package not in names),
         cells=len(cells),
         quick=quick,
     )

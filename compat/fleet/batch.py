@@ -210,7 +210,6 @@ class Batch:
         return isinstance(fate_of(facts, cell), Infeasible) or asks_as_declared(facts, cell, lock)
 
     def _blocked_import(self, cell_id: str) -> str:
-        """The package on no axis because of which a relaxed cell's import failed with its lock."""
         asked = asked_about(cell_id, self._workspace.context)
         if not asked:
             return ""
@@ -312,7 +311,6 @@ class Batch:
         return self._machine.bench(job, f"{self._scratch.folder.name}/{worker}", is_kept)
 
     def _store(self, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
-        """Record an ended cell, unless its result says nothing, such as a fault of its suite."""
         outcomes = [attempt.outcome for attempt in attempts]
         fault = next(filter(is_suite_fault, outcomes), None)
         if isinstance(fault, Failed):

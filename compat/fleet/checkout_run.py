@@ -39,7 +39,7 @@ from compat.lock.mixed import (
 )
 from compat.lock.recipe import locked_cell
 from compat.lock.sources import SourceRelease
-from compat.plan.cell import Cell, Recipe, axis_coordinates, parse_cell
+from compat.plan.cell import Cell, Recipe, axis_coordinates, local_cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import (
     Infeasible,
@@ -48,7 +48,6 @@ from compat.plan.plan import (
     facts_of_checkout,
     fate_of,
     lane_cells,
-    local_cell,
     released_cell,
 )
 from compat.plan.platform import accepted_tags
@@ -57,14 +56,13 @@ from compat.results.compare import CellDifference, cell_difference
 from compat.results.judge import judge
 from compat.results.judged import JudgedRun
 from compat.results.record import Record
-from compat.results.record_files import RecordFiles
+from compat.results.record_files import CHECKOUTS, RecordFiles
 from compat.results.runs import Ran
 from compat.run.checkout import BuiltCheckout, CheckoutWheel
 from compat.value import Value
 from compat.workspace import Workspace
 
 NEWEST = "newest"
-FOLDER = "checkouts"
 
 
 class CheckoutChoice(Value, frozen=True, kw_only=True):
@@ -84,11 +82,7 @@ class CheckoutCells:
     def __init__(
         self, workspace: Workspace, checkout: BuiltCheckout, moment: datetime.datetime, keep: bool
     ) -> None:
-        """`moment` is when the checkout counts as released.
-
-        With `keep`, locks and records are stored in the matrix's folder `checkouts/`, under the
-        checkout's name.
-        """
+        """`moment` is when the checkout counts as released; with `keep`, results are stored."""
         catalogue = workspace.kept_or_asked
         self.workspace = workspace
         self.checkout = checkout
@@ -99,7 +93,7 @@ class CheckoutCells:
         self.seconds: dict[str, dict[str, float]] = {}
         self.locks: dict[str, Lock] = {}
         self._keep = keep
-        self._folder = workspace.folder / FOLDER / checkout.name
+        self._folder = workspace.folder / CHECKOUTS / checkout.name
         self._store = RecordFiles(self._folder, workspace.name)
 
     @property
@@ -156,9 +150,7 @@ class CheckoutCells:
         return list(names)
 
     def against(self, text: str) -> Version:
-        """Return the coordinate of the release to compare with: of that version, or the newest that
-        is neither yanked nor a pre-release. Raises UsageError where there is none.
-        """
+        """Of `newest`, the newest that is neither yanked nor a pre-release."""
         matrix = self.workspace.matrix
         axis, catalogue = matrix.subject_axis, self.released.catalogue
         versions = [coordinate.version for coordinate in axis_coordinates(axis, catalogue)]
@@ -178,11 +170,7 @@ class CheckoutCells:
         raise UsageError.of(f"the index has no release of {axis.package} to compare with")
 
     def counterpart(self, cell: Cell, against: Version) -> Cell:
-        """Return the release's cell for a checkout's cell.
-
-        For the lowest versions that the checkout declares, it is that of the lowest that the
-        release declares.
-        """
+        """The lowest versions that the checkout declares are compared with those of the release."""
         matrix = self.workspace.matrix
         beside = released_cell(cell, matrix.subject, against)
         ends = (matrix.subject, matrix.interpreters.name)
@@ -244,7 +232,6 @@ class CheckoutCells:
         return judge(cell, runs, context, lock_digest=digest, obstacle=obstacle)
 
     def is_due(self, cell: Cell) -> bool:
-        """Return whether a release's cell has no current result of the whole suite."""
         known = self.released_verdict(cell)
         return known.kind != "infeasible" and (known.stale or known.evidence != "tested")
 
@@ -291,7 +278,6 @@ def refuse_no_cells(choice: CheckoutChoice) -> None:
 
 
 def _release(checkout: BuiltCheckout, moment: datetime.datetime) -> Release:
-    """The checkout as a release of this moment; no index accepts a local version."""
     artifacts = tuple(
         Artifact(
             filename=wheel.path.rpartition("/")[2],

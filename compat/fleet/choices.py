@@ -57,9 +57,7 @@ def choose(
     tier: Tier = "full",
     has_python: Callable[[Version], bool] = lambda series: True,
 ) -> CellsToRun:
-    """Return the quick cells, the named, or the due ones; for a first run only those whose Python
-    `has_python`. Raises UsageError and NothingToDo.
-    """
+    """For a first run only cells whose Python `has_python`. Raises UsageError and NothingToDo."""
     if tier == "smoke":
         refuse_without_core(workspace.matrix)
     if quick:
@@ -108,7 +106,6 @@ def _quick(workspace: Workspace) -> CellsToRun:
 
 
 def _named(workspace: Workspace, words: Sequence[str]) -> CellsToRun:
-    """A named cell always runs; of the cells that a glob matches, only feasible ones run."""
     facts, cells = _cells(workspace, words)
     wanted, infeasible = sifted(facts, cells, {*workspace.lock_digests, *words})
     if not wanted:
@@ -158,7 +155,6 @@ def _due(workspace: Workspace, tier: Tier) -> CellsToRun:
 def _newer_than_kept(
     workspace: Workspace, unplanned: Sequence[Due]
 ) -> tuple[list[Due], list[Infeasible], list[str]]:
-    """Due cells that the cached catalogue lacks: runnable, infeasible, or gone by the index."""
     if workspace.kept_catalogue is None:
         return [], [], [entry.cell for entry in unplanned]
     facts = workspace.feasibility
@@ -171,7 +167,6 @@ def _newer_than_kept(
 
 
 def _first(workspace: Workspace, has_python: Callable[[Version], bool]) -> CellsToRun:
-    """The first cells of a matrix: all that install as published if few, else the quick ones."""
     name, matrix = workspace.name, workspace.matrix
     facts = workspace.facts_of(workspace.kept_or_asked)
     fresh = tuple(cell for cell in cells_of(facts) if cell.recipe == "fresh")
@@ -237,7 +232,6 @@ def _newest_of(cells: Sequence[Cell], matrix: Matrix) -> tuple[str, int]:
 
 
 def _cells(workspace: Workspace, patterns: Sequence[str]) -> tuple[Feasibility, tuple[Cell, ...]]:
-    """The cells that patterns match, by the cached catalogue; where it lacks one, by the index."""
     catalogue = workspace.kept_catalogue
     if catalogue is not None:
         try:

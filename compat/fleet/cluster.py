@@ -427,7 +427,6 @@ class Remote:
         return any(python_resource(version) in hand.offer for hand in self._hands.values())
 
     def obstacle(self, job: Job) -> tuple[str, ...]:
-        """Return what the job needs and no worker has; empty when one worker has it all."""
         needs = resources_for(job)
         missing = [lacking(needs, hand.offer) for hand in self._hands.values()]
         return min(missing, key=len, default=tuple(needs))
@@ -572,7 +571,6 @@ class Remote:
         self._again(hand, why)
 
     def _reconnected(self, why: str) -> bool:
-        """Reconnect and resubmit everything without a result; return whether it succeeded."""
         hands, self._hands = self._hands, {}
         for hand in hands.values():
             self._reporter.stopped(hand.number, f"{why}; dialling the scheduler again")
@@ -716,7 +714,6 @@ class CellHost(WorkerPlugin):
             self._cancels.pop(key, None)
 
     def _run(self, order: CellOrder, cancel: threading.Event, send: Callable[..., None]) -> str:
-        """Run an order that has begun; return why this worker takes no more, empty if it does."""
         try:
             job, station = self._unpacked(order), self._station_for(order)
         except (CompatError, OSError) as fault:

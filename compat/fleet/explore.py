@@ -158,7 +158,6 @@ class Explorer:
         return tuple(begun.probe for begun in [*self._pending.values()])
 
     def explore(self, heard: Callable[[], None]) -> ExploreTotals:
-        """Probe until time is over or nothing is left; `heard` is called after each look."""
         end = self._clock() + self._limits.seconds
         with (
             ThreadPoolExecutor(self._limits.lockers, thread_name_prefix="resolver") as resolvers,
@@ -336,7 +335,6 @@ def due_cells(snapshot: Snapshot, left: OpenWork) -> list[Cell]:
 
 
 def refused_once(snapshot: Snapshot) -> list[Cell]:
-    """Return a cell of each cause of a known resolution failure, on each Python."""
     python = snapshot.matrix.interpreters.name
     outcomes: dict[Cell, Outcome | None]
     outcomes = {cell: snapshot.plain[cell.id].refusal for cell in _refused(snapshot)}
@@ -353,9 +351,7 @@ def is_lock_enough(entry: Answer) -> bool:
 
 
 def is_unasked(snapshot: Snapshot, entry: Answer) -> bool:
-    """True if never resolved, or if an earlier day's resolution failed because of a package that
-    may move.
-    """
+    """A resolution that failed by a package that may move is worth another day's question."""
     answer = snapshot.plain.get(entry.cell.id)
     if answer is not None and entry.blocked_by:
         return answer.on < snapshot.day

@@ -71,10 +71,7 @@ class FloorAnswer(Value, frozen=True, kw_only=True):
 
 
 def floor_cells(workspace: Workspace, question: FloorQuestion) -> tuple[Cell, ...]:
-    """Return the cells of a question, the least likely to work first.
-
-    Raises UsageError for an axis or a version that the matrix does not have.
-    """
+    """The least likely to work comes first."""
     matrix, catalogue = workspace.matrix, workspace.kept_or_asked
     axes = {axis.name: axis for axis in matrix.axes}
     _refuse_unknown(matrix, question)
@@ -105,11 +102,7 @@ def boundary_of(
     tell: Callable[[str], None],
     is_stopped: Callable[[], bool],
 ) -> FloorAnswer:
-    """Return where support begins: by the records first, then by runs until it is certain.
-
-    `run_cell` runs one cell and returns outcomes by cell id, empty without a result. `tell` gets
-    the budget, and each increase.
-    """
+    """`run_cell` returns outcomes by cell id, empty without a result; `tell` gets the budget."""
     cells = floor_cells(workspace, question)
     search = BoundarySearch(len(cells))
     because: dict[str, str] = {}
@@ -163,7 +156,6 @@ def _coordinate(axis: Axis, version: Version, coordinates: tuple[Coordinate, ...
 
 
 def _known(workspace: Workspace, cell: Cell, question: FloorQuestion) -> tuple[Probe, str] | None:
-    """The known result of a cell without a run; None where it has to run."""
     fate = fate_of(workspace.feasibility, cell)
     if isinstance(fate, Infeasible):
         return "untestable", fate.obstacle.because
@@ -207,7 +199,6 @@ def _tried(
 
 
 def refuse_nothing(answer: FloorAnswer) -> None:
-    """Raise NothingToDo where no cell of the question could be tried."""
     if answer.boundary.works is None and answer.boundary.fails is None:
         reason = next(iter(answer.because.values()), "the axis has no version")
         raise NothingToDo.of(f"no cell could be tested: {reason}", hint="")
@@ -282,6 +273,8 @@ class _Tried(Value, frozen=True, kw_only=True):
 Run = Callable[[Mapping[str, Lock]], BatchResult]
 # A search needs about this many runs of all tests; the fastest are chosen if the budget has less.
 _RUNS = 4
+# pytest compares the name of each test with each that -k leaves out.
+_MOST_LEFT_OUT = 1000
 
 
 def slowest(seconds: Mapping[str, float], files: Collection[str], most: float) -> frozenset[str]:
@@ -316,9 +309,6 @@ class MinimumSearch:
         seconds_left: Callable[[], float | None],
         extras: Sequence[str] = (),
     ) -> None:
-        """`is_stopped` gives the reason to stop the search; `narrowed` returns a runner for some
-        test files without some tests. The minimums of `extras` are searched, too.
-        """
         self._cells, self._run, self._is_stopped = cells, run, is_stopped
         self._narrowed, self._seconds_left = narrowed, seconds_left
         self._seconds: Mapping[str, float] = {}
@@ -402,7 +392,6 @@ class MinimumSearch:
         return None
 
     def minimums(self) -> Minimums:
-        """Search for every minimum. Needs a `baseline`."""
         assert self._base is not None, "the newest versions have run"
         stopped = ""
         try:
@@ -470,10 +459,7 @@ class MinimumSearch:
         )
 
     def _choose(self) -> None:
-        """Leave out the slowest tests if the budget does not suffice for all; each file keeps one.
-
-        Tests that did not end are left out with their file.
-        """
+        """Tests that did not end are left out with their file."""
         assert self._base is not None
         left = self._seconds_left()
         outcome, order = self._base.outcome, [name.partition("::")[0] for name in self._seconds]
@@ -483,10 +469,22 @@ class MinimumSearch:
         files = {*order} - ({order[-1]} if is_cut else set())
         most = self._base.seconds if left is None else left / _RUNS / 2
         self._slow = slowest(self._seconds, files, most)
-        self._cells, self._run = self._narrowed(files if is_cut else (), self._slow)
+        if len(self._slow) > _MOST_LEFT_OUT:
+            why = f"too short for all tests, and {len(self._slow):,} are too many to leave out"
+            raise SearchStopped(f"{why}: choose with -k, or give a longer --budget")
+        if not self._narrow(files if is_cut else ()):
+            raise SearchStopped("the fastest tests alone fail with the newest versions, too")
+
+    def _narrow(self, files: Collection[str]) -> bool:
+        """Go on with these test files; return whether they pass alone with the newest versions."""
+        self._cells, self._run = self._narrowed(files, self._slow)
+        self._tried = {}
+        is_whole = not self._slow and {name.partition("::")[0] for name in self._seconds} <= {
+            *files
+        }
+        return is_whole or self._try("newest", {}).probe == "works"
 
     def _settle(self) -> None:
-        """Lower all dependencies, with all tests or with the files of those that fail."""
         whole = self._cells, self._run, self._tried
         files: frozenset[str] = frozenset()
         starts = {name: self._floor(name) for name in self._bounded}
@@ -507,9 +505,11 @@ class MinimumSearch:
                 return
             files |= self._quick(new)
             self._is_part = True
-            self._cells, self._run = self._narrowed(files, self._slow)
-            self._tried = {}
             try:
+                if not self._narrow(files):
+                    # They need the others: the next round is about all tests.
+                    files |= tried.files
+                    continue
                 self._lower(starts)
                 self._reprieve()
             finally:
@@ -556,10 +556,7 @@ class MinimumSearch:
                 self._found[name] = msgspec.structs.replace(known, works=lock.versions[name])
 
     def _working(self, name: str, installed: Version) -> Minimum:
-        """What a pass with a lowered dependency proves.
-
-        It proves nothing for a declared minimum that the tests' own requirements exclude.
-        """
+        """Nothing, where the tests' own requirements exclude the declared minimum."""
         lowest, known = lowest_of(self._asked[name].specifier), self._versions(name)
         state: MinimumState = "works"
         because = ""
@@ -573,9 +570,6 @@ class MinimumSearch:
         return self._minimum(name, state, because, works=installed, known=known)
 
     def _search(self, name: str, start: str, first: _Tried) -> None:
-        """Find the lowest version of one dependency, from `start` on, that works beside the working
-        ones.
-        """
         known, bound = self._versions(name), Requirement(start).specifier
         versions = [version for version in known if bound.contains(version)]
         reasons = {0: first.because}
@@ -620,9 +614,7 @@ class MinimumSearch:
             raise stopped
 
     def _reprieve(self) -> None:
-        """Retry each failing minimum, tested beside newer versions, with the minimums of all
-        others: there it may work.
-        """
+        """A minimum that fails beside newer versions may work with the minimums of all others."""
         for name in [n for n, known in self._found.items() if known.state == "false"]:
             lowered = {name: self._floor(name)}
             tried = self._try(name, lowered)
@@ -721,7 +713,6 @@ class MinimumSearch:
         )
 
     def _source_only(self, name: str) -> Iterator[Version]:
-        """The lowest declared release, if it has to be built."""
         for release in self._releases(name)[:1]:
             if usable_wheel(release, self._inputs.python, self._inputs.platform) is None:
                 yield release.version

@@ -40,11 +40,7 @@ _SECONDS = 600
 def unpacked(
     pins: Sequence[Pin], inputs: Inputs, index: IndexSettings, variables: Mapping[str, str]
 ) -> Iterator[list[tuple[str, tuple[str, ...]]]]:
-    """Yield the folder of each wheel's content, and its top-level modules and packages.
-
-    A release whose wheel is no longer available is omitted. `variables` is all that uv sees of the
-    environment. Raises ToolFailed like a resolver.
-    """
+    """A release whose wheel is no longer available is omitted. Raises ToolFailed."""
     with tempfile.TemporaryDirectory(prefix="compat-release-") as name:
         folders = []
         for number, pin in enumerate(pins):
@@ -110,7 +106,6 @@ class LockLaboratory:
         self.runs = 0
 
     def end(self, name: str) -> Lock:
-        """Return the lock of a file or a cell, which runs if it has none; else raise UsageError."""
         if name.endswith(".txt"):
             return decode_lock(read(Path(name)).decode(errors="replace"), name)
         lock = self._workspace.lock(name)
@@ -125,7 +120,6 @@ class LockLaboratory:
         return lock
 
     def compare(self, good: Lock, bad: Lock) -> None:
-        """Set both ends. Raises UsageError where no search could find the difference."""
         if good.digest == bad.digest and good.inputs.python == bad.inputs.python:
             raise UsageError.of("GOOD and BAD install the same files: nothing differs")
         if good.inputs.platform != bad.inputs.platform:

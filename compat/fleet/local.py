@@ -165,7 +165,6 @@ class Breaker:
         self._held: list[tuple[Job, Attempts]] = []
 
     def take(self, job: Job, attempts: Attempts) -> list[tuple[Job, Attempts]]:
-        """Add a result; return the released results: all that were held, or none."""
         suspicion = _suspicion(attempts)
         self._suspects = [*self._suspects, suspicion] if suspicion else []
         self._held.append((job, attempts))

@@ -17,10 +17,7 @@ from compat.workspace import Workspace
 def with_wheels(
     workspace: Workspace, needs: Needs, asked: Version | None, tell: Callable[[str], None]
 ) -> tuple[Needs, int]:
-    """Read the wheels of the asked release, or of all that `needs` lacks, and store the result.
-
-    Return it, and how many were read. `tell` gets a line for each wheel.
-    """
+    """Return what is stored then, and how many wheels were read."""
     sources = MetadataReader(workspace.index, ResponseLimits())
     read = list[ReleaseNeeds]()
     subject = workspace.matrix.subject_axis.package

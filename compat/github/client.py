@@ -138,7 +138,6 @@ class GitHub:
             return msgspec.convert(fields, Commit)
 
     def text(self, path: str, sha: str) -> str | None:
-        """Return the text of a file at a commit; None where it has no such file."""
         content = self._read(f"contents/{quote(path)}", ref=sha)
         if content is None:
             return None
@@ -166,7 +165,6 @@ class GitHub:
             return [_thread(issue) for issue in pages if issue.get("pull_request") is None]
 
     def activity(self, workflow: str) -> WorkflowActivity:
-        """Return a workflow's state by its file name; raise UsageError for an unknown one."""
         path = f"actions/workflows/{quote(workflow, safe='')}"
         state = self._read(path)
         if state is None:
@@ -183,9 +181,7 @@ class GitHub:
     def plant(
         self, branch: str, files: dict[str, str], message: str, base: Commit, head: Commit | None
     ) -> None:
-        """Put one commit with the files on the base, whose message ends with its tree. Raises Again
-        if somebody else moved the branch from `head`.
-        """
+        """Raises Again if somebody else moved the branch from `head`."""
         entries = [
             {"path": p, "mode": "100644", "type": "blob", "content": t} for p, t in files.items()
         ]
@@ -203,9 +199,7 @@ class GitHub:
         self._write("PATCH", f"git/refs/heads/{quote(branch)}", {"sha": sha, "force": True})
 
     def open(self, kind: Literal["pulls", "issues"], **content: Any) -> str:
-        """Open a pull request or an issue and return its URL; raise Again if there is one. GitHub
-        creates a new label.
-        """
+        """GitHub creates a new label. Raises Again if there is one already."""
         return self._post(kind, "html_url", **content)
 
     def edit(self, kind: Literal["pulls", "issues"], number: int, **changes: str | None) -> None:
@@ -214,7 +208,6 @@ class GitHub:
             self._write("PATCH", f"{kind}/{number}", changes)
 
     def say_once(self, number: int, text: str, key: str) -> None:
-        """Comment on a pull request or an issue, unless the same comment exists."""
         path, mark = f"issues/{number}/comments", f"<!-- compat:said {key} -->"
         if not any(mark in (comment.get("body") or "") for comment in self._pages(path)):
             self._post(path, "html_url", body=f"{text}\n\n{mark}")

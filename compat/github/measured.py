@@ -4,6 +4,7 @@ rejects pushes.
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -40,15 +41,22 @@ class PushResult(Value, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def push_measured(
-    repository: "GitRepository", matrix: str, branch: str, open_pull: OpenPull
+    repository: "GitRepository", matrix: str, branch: str, open_pull: OpenPull, apart: bool
 ) -> PushResult:
     """Commit the measured files of a matrix and push them; with an empty branch, only commit.
 
     If the branch is protected or the change conflicts, pushes a new branch and opens a pull
-    request. Raises what `open_pull` raises, with that branch named.
+    request. Raises what `open_pull` raises, with that branch named. `apart`: the branch has
+    measured files alone, so its commits are no others' and conflict with nothing.
     """
     title = f"Update catalogue, locks and records of {matrix}"
-    commit = repository.commit([f"matrices/{matrix}/{name}" for name in MEASURED], title)
+    paths = [f"matrices/{matrix}/{name}" for name in MEASURED]
+    if apart:
+        pushed = repository.push_apart(branch, paths, title)
+        if not pushed:
+            return PushResult(outcome="nothing-new")
+        return PushResult(outcome="pushed", commit=pushed, branch=branch)
+    commit = repository.commit(paths, title)
     if commit is None:
         return PushResult(outcome="nothing-new")
     if not branch:
@@ -109,6 +117,33 @@ class GitRepository:
                 return f"{branch} does not accept the push{_reason(push.stderr)}"
         return f"somebody else pushed to {branch} first, {PUSHES} times"
 
+    def push_apart(self, branch: str, paths: Sequence[str], message: str) -> str:
+        """Push a commit with these paths as they are here, and all others as the branch has them;
+        return it, empty if nothing changed. A new branch has no other file.
+        """
+        existing = [path for path in paths if (self._folder / path).exists()]
+        place, because = f"refs/heads/{branch}", ""
+        # An index of its own leaves what a person has staged.
+        index = self._git("rev-parse", "--git-path", "compat-index")
+        own = partial(self._git, tool=("env", f"GIT_INDEX_FILE={index}", "git"))
+        for _ in range(PUSHES):
+            has_tip = bool(self._git("ls-remote", "origin", place))
+            tip = [self._fetched(branch)] if has_tip else []
+            own("read-tree", *(tip or ["--empty"]))
+            own("rm", "-r", "-f", "--quiet", "--cached", "--ignore-unmatch", "--", *paths)
+            if existing:
+                own("add", "--force", "--", *existing)
+            tree = own("write-tree")
+            if tip and tree == self._git("rev-parse", f"{tip[0]}^{{tree}}"):
+                return ""
+            parents = [word for parent in tip for word in ("-p", parent)]
+            commit = self._git("commit-tree", tree, *parents, "-m", message)
+            push = self._run("push", "--quiet", "origin", f"{commit}:{place}")
+            if push.returncode == 0:
+                return commit
+            because = _reason(push.stderr)
+        raise ToolFailed.of(f"{branch} does not accept the push{because}")
+
     def push_new_branch(self, branch: str) -> None:
         self._git("push", "--quiet", "origin", f"HEAD:refs/heads/{branch}")
 
@@ -116,14 +151,14 @@ class GitRepository:
         self._git("fetch", "--quiet", "origin", f"refs/heads/{branch}")
         return self._git("rev-parse", "FETCH_HEAD")
 
-    def _git(self, *words: str) -> str:
-        done = self._run(*words)
+    def _git(self, *words: str, tool: Sequence[str] = ("git",)) -> str:
+        done = self._run(*words, tool=tool)
         if done.returncode:
             raise ToolFailed.of(f"git {words[0]} failed{_reason(done.stderr)}")
         return done.stdout.strip()
 
-    def _run(self, *words: str) -> Done:
-        return run_tool(["git", *words], self._folder, None, GIT_SECONDS)
+    def _run(self, *words: str, tool: Sequence[str] = ("git",)) -> Done:
+        return run_tool([*tool, *words], self._folder, None, GIT_SECONDS)
 
 
 def _reason(stderr: str) -> str:

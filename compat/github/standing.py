@@ -59,7 +59,6 @@ def requested(
     diff: str = "",
     cell_url: Callable[[str], str] | None = None,
 ) -> Wanted:
-    """Return the text of the pull request of these moves; without `cell_url` no cell is linked."""
     sections = [section(proposal, cell_url) for proposal in proposals]
     if diff:
         sections.append(f"### The change\n\n{block(diff, 'diff')}\n")
@@ -104,7 +103,6 @@ def _wanted(proposals: Sequence[Proposal], title: str, parts: Sequence[str]) -> 
 def section(
     proposal: Proposal, cell_url: Callable[[str], str] | None = None, with_arithmetic: bool = True
 ) -> str:
-    """Return one proposal as Markdown; of several on one axis only one has the whole arithmetic."""
     verb, span = VERBS.get(proposal.kind), f"{proposal.current} to {proposal.proposed}"
     what = f"{verb} the minimum {proposal.package} from {span}"
     if verb is None:
@@ -241,10 +239,7 @@ def diff_of(files: Sequence[RepositoryFile]) -> str:
 def sync_pull_request(
     github: GitHub, branches: Branches, wanted: Wanted | None, *, dry_run: bool = False
 ) -> Outcome:
-    """Open, update or close the one pull request from the branch.
-
-    Raises AuthenticationError, ServiceUnreachable, and UsageError for a missing base or file.
-    """
+    """Raises AuthenticationError, ServiceUnreachable, UsageError for a missing base or file."""
 
     ends = {"head": branches.own, "base": branches.base}
     look = partial(_pull_step, github, branches, wanted)
@@ -333,9 +328,6 @@ def _preview(step: _Step, diff: str) -> Outcome:
     body = step.comment if step.does == "close" else step.body or ""
     words = {"title": step.title or "", "body": body, "diff": "" if step.does == "close" else diff}
     return Outcome(did="would-do", url=url, sentence=f"would be {step.says}", **words)
-
-
-# Decides what to do from the current state.
 
 
 def _pull_step(github: GitHub, branches: Branches, wanted: Wanted | None) -> _Step:
@@ -434,11 +426,7 @@ def _closed(thread: Thread, key: str, comment: str, says: str) -> _Step:
     return _Step(does="close", says=says, thread=thread, body=body, comment=comment)
 
 
-# The branch.
-
-
 def _evidence(commit: Commit | None) -> str | None:
-    """The evidence that a commit of ours names; None where a person made or changed it."""
     if commit is None or len(commit.parents) != 1:
         return None
     trailers = re.search(r"\nCompat-Evidence: (\S+)\nCompat-Tree: (\w+)\s*$", commit.message)
@@ -464,9 +452,6 @@ def _has_said(github: GitHub, pull: Thread, wanted: Wanted) -> bool:
     return _evidence(github.commit(pull.head_sha)) == wanted.digest
 
 
-# Our text among people's.
-
-
 def marked(body: str, key: str) -> _Marked | None:
     """Return the body's parts; None without our mark. Without an end mark, all the rest is ours."""
     body = body.replace("\r\n", "\n")
@@ -481,11 +466,7 @@ def marked(body: str, key: str) -> _Marked | None:
 
 
 def _new_words(wanted: Wanted, thread: Thread, key: str) -> tuple[str | None, str | None]:
-    """Return the new title and body; None where they stay.
-
-    Equal evidence changes nothing, whatever people edited. Other evidence replaces our part of the
-    body, and the title unless somebody edited it.
-    """
+    """Equal evidence changes nothing; other evidence leaves a title that somebody edited."""
     old = marked(thread.text, key)
     if old is not None and old.says(wanted):
         return None, None

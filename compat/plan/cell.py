@@ -4,10 +4,12 @@ declared order.
 
 import difflib
 import itertools
+import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from typing import Literal
 
+import msgspec
 from packaging.version import InvalidVersion, Version
 
 from compat.declare.faults import choice
@@ -25,6 +27,8 @@ RECIPES: tuple[Recipe, ...] = ("fresh", "dated", "relaxed")
 LANES: tuple[Recipe, ...] = ("lowest", "prerelease")
 # The suffixes of their ids.
 _LANES = tuple(f"+{lane}" for lane in LANES)
+# What stands for the version of a checkout: its cells do not name it.
+HEAD = "HEAD"
 
 
 class Coordinate(Value, frozen=True, kw_only=True, dict=True):
@@ -46,6 +50,10 @@ class Coordinate(Value, frozen=True, kw_only=True, dict=True):
     @cached_property
     def number(self) -> str:
         return str(self.version)
+
+    @property
+    def label(self) -> str:
+        return HEAD if self.is_local else self.number
 
 
 class Cell(Value, frozen=True, kw_only=True, dict=True):
@@ -85,6 +93,10 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
         return self.recipe in LANES
 
     @property
+    def is_local(self) -> bool:
+        return any(coordinate.is_local for coordinate in self.coordinates)
+
+    @property
     def is_dated(self) -> bool:
         """Whether it is locked as of its coordinates' release dates, and not as of now."""
         return self.recipe in ("dated", "relaxed")
@@ -98,6 +110,20 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
 
 def is_in_lane(cell_id: str) -> bool:
     return cell_id.endswith(_LANES)
+
+
+def local_cell(cell: Cell, subject: str) -> Cell:
+    replace = msgspec.structs.replace
+    coordinates = tuple(replace(c, is_local=c.axis == subject) for c in cell.coordinates)
+    return replace(cell, coordinates=coordinates)
+
+
+def checkout_cell(text: str, matrix: Matrix) -> Cell | None:
+    """Return the cell of a checkout with that id; None for the id of another cell."""
+    short = matrix.subject_axis.short
+    released = re.sub(rf"(^|-){short}-local(?![\w.])", rf"\g<1>{short}0", text)
+    cell = None if released == text else readable_cell(released, matrix)
+    return None if cell is None else local_cell(cell, matrix.subject)
 
 
 def split_platform(cell_id: str) -> tuple[str, str]:

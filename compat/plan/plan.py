@@ -39,6 +39,7 @@ from compat.plan.cell import (
     Recipe,
     axis_coordinates,
     form,
+    local_cell,
     parse_cell,
     product,
     readable_cell,
@@ -517,12 +518,6 @@ def checkout_cells(facts: Feasibility) -> Iterator[Cell]:
                 yield cell
     for cell in lane_cells(facts):
         yield local_cell(cell, subject)
-
-
-def local_cell(cell: Cell, subject: str) -> Cell:
-    replace = msgspec.structs.replace
-    coordinates = tuple(replace(c, is_local=c.axis == subject) for c in cell.coordinates)
-    return replace(cell, coordinates=coordinates)
 
 
 def released_cell(cell: Cell, subject: str, version: Version) -> Cell:

@@ -98,9 +98,7 @@ class Schedule(StrictValue, frozen=True, kw_only=True):
 
 
 def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule:
-    """Return the schedule from that day on: the newest due move that the calendar allows, below it
-    the best that runs support. Packages count when released, Pythons also when planned.
-    """
+    """Packages count when released, Pythons also when planned."""
     until = months_later(day, 12 * years)
     as_of = evaluation_on(snapshot, day)
     coming: list[ScheduledMove] = []

@@ -112,7 +112,6 @@ def rule_of(window: Window) -> str:
 
 
 def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, ...]:
-    """Return the versions with a known release date, oldest first; of Python also planned ones."""
     if isinstance(axis, InterpreterAxis):
         oldest = min(Version(minor_series(release)) for release in axis.releases)
         return tuple(series for series in PYTHONS if series.version >= oldest)
@@ -156,7 +155,6 @@ def move_day(day: datetime.date, policy: Policy) -> datetime.date:
 def allowed_on(
     day: datetime.date, known: Iterable[Slot], bad: Iterable[Version] = ()
 ) -> Slot | None:
-    """Return the newest slot that the calendar has reached on that day, without the `bad` ones."""
     barred = frozenset(bad)
     reached = (s for s in known if s.on is not None and s.on <= day and s.version not in barred)
     return max(reached, key=lambda slot: slot.version, default=None)
@@ -226,7 +224,6 @@ class AsOf:
 
     @property
     def newest_python(self) -> Version:
-        """The newest series that the newest release admits, for its requirements on packages."""
         published = None if self.newest is None else self.newest[1].published
         python = None if published is None else published.requires_python
         patches = self.matrix.interpreters.patches
@@ -346,9 +343,7 @@ def package_and_version(axis: Axis, version: Version) -> str:
 
 
 def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:
-    """Return the catalogue as of the end of that day. A package without any upload times is
-    included whole.
-    """
+    """A package without any upload times is included whole."""
     packages = []
     for package in catalogue.packages:
         releases = []
@@ -478,7 +473,6 @@ def _without_trouble(entry: Answer, snapshot: Snapshot) -> Answer:
 
 
 def _isolated_days(entry: Answer, policy: Policy) -> tuple[datetime.date, ...]:
-    # The days of the isolated runs behind the verdict: those of the newest run's lock and suite.
     if not entry.counted:
         return ()
     runs = [counted.run for counted in entry.history.deciding]
@@ -496,7 +490,6 @@ def _is_enough(evidence: EvidenceKind, policy: Policy) -> bool:
 
 
 def evaluation_on(snapshot: Snapshot, day: datetime.date) -> "Evaluation | None":
-    """Return the evaluation of a day, shared by all callers; None without a policy."""
     policy = snapshot.ask.policy
     if policy is None:
         return None
@@ -637,9 +630,7 @@ class Evaluation(AsOf):
         return no_evidence(version, self.ruled_out(axis, version, as_published=True))
 
     def failing(self, axis: str, current: Version, to: Version) -> Iterator[str]:
-        """Yield what fails only with the new version. Each representative cell is compared with
-        that of the combination that differs only in this axis.
-        """
+        """Each representative cell is compared with the one that differs only in this axis."""
         index = self.names.index(axis)
         for place in self.corners(axis, to):
             beside = (*place[:index], current, *place[index + 1 :])

@@ -17,9 +17,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import msgspec
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import Axis, Hold, InterpreterAxis
+from compat.declare.parsing import parsed
+from compat.index.discover import lowest_of
 from compat.plan.plan import Extension, extensions
 from compat.policy.evaluation import (
     CADENCES,
@@ -88,7 +91,6 @@ class FloorSteps:
 
     @cached_property
     def proposed(self) -> tuple[FloorStep, ...]:
-        # The due or announced steps, and the first step that only a hold blocks now.
         soon = self.as_of.day + datetime.timedelta(days=self.as_of.policy.notice_days)
         reached = self.as_of.calendar(self.axis.name, soon)
         held = [step for step in self.calendar if step.held is not None]
@@ -116,7 +118,6 @@ class FloorSteps:
 
     @cached_property
     def under_the_hold(self) -> Version | None:
-        # The newest version above the floor that calendar and hold allow now; None without a hold.
         if self.hold is None:
             return None
         step = self.as_of.calendar(self.axis.name, up_to=self.hold.at)
@@ -126,9 +127,6 @@ class FloorSteps:
         return self.as_of.floor(self.axis.name, version)
 
     def reachable(self) -> list[Version]:
-        """Return the existing versions that the calendar allows now by their own date, that are not
-        bad, and that are installable as published.
-        """
         bad, reach = self.as_of.bad(self.axis.name), self.as_of.reach[self.axis.name]
         slots, day = self.as_of.slots[self.axis.name], self.as_of.day
         allowed = {slot.version for slot in slots if slot.on is not None and slot.on <= day}
@@ -136,8 +134,6 @@ class FloorSteps:
         return [v for v in existing if v in allowed and v in reach and v not in bad]
 
     def _best(self) -> list[Version]:
-        # The newest proven version above the floor up to the limit; else the newest green one, else
-        # the newest.
         within = [v for v in self.reachable() if self.at < v <= self.limit]
         green = [v for v in within if self.proof(v).is_green]
         proven = [v for v in green if self.proof(v).state == "proven"]
@@ -145,7 +141,6 @@ class FloorSteps:
 
     @cached_property
     def _above(self) -> tuple[FloorStep, ...]:
-        # A step for each dated version above the floor that is not known to be bad.
         bad, name = self.as_of.bad(self.axis.name), self.axis.name
         return tuple(
             FloorStep(
@@ -160,7 +155,6 @@ class FloorSteps:
         )
 
     def proposals(self, lowered: Proposal | None) -> Iterator[Proposal]:
-        """Yield the possible moves of the floor; `lowered` is an open lowering elsewhere."""
         raises = self._with_nearest([self._raise(step) for step in self.proposed])
         yield from raises
         early = self._early()
@@ -295,8 +289,6 @@ class FloorSteps:
         return below[0] if has_reason and below[0] not in bad else None
 
     def _chain(self, below: Sequence[Version], states: tuple[str, ...]) -> list[Version]:
-        # The unbroken run of versions downward from and including the floor that have one of the
-        # states.
         chain: list[Version] = []
         if self.proof(self.at).state not in states:
             return chain
@@ -449,7 +441,6 @@ def _ended(sentence: str) -> str:
 
 
 def lost(as_of: Evaluation, axis: Axis, current: Version, to: Version) -> tuple[Affected, ...]:
-    """Return what a raise drops: covered versions below, and others that only work with them."""
     below = [v for v in as_of.existing[axis.name] if current <= v < to]
     dropped = [v for v in below if _is_covered(as_of, axis, v)]
     own = [_affected(as_of, axis, dropped)] if dropped else []
@@ -462,9 +453,7 @@ def lost(as_of: Evaluation, axis: Axis, current: Version, to: Version) -> tuple[
 
 
 def _is_covered(as_of: Evaluation, axis: Axis, version: Version) -> bool:
-    """Whether a user of the newest release can install the version: it is promised, or only a
-    package without an axis rules it out as published.
-    """
+    """Promised, or only a package without an axis rules it out as published."""
     promised = version in as_of.promised(axis.name)
     return any(
         promised
@@ -478,8 +467,6 @@ def _is_covered(as_of: Evaluation, axis: Axis, version: Version) -> bool:
 
 
 def _together(as_of: Evaluation, axis: Axis, other: Axis, floor: Version) -> set[Version]:
-    # The promised versions of another axis that are installable with some promised version of this
-    # one from a floor on.
     position = [other.name for other in as_of.others].index(other.name)
     versions = (v for v in as_of.promised(axis.name) if v >= floor)
     return {p[position] for v in versions for p in as_of.having(axis.name, v)}
@@ -503,9 +490,6 @@ def _affected(as_of: Evaluation, axis: Axis, versions: list[Version]) -> Affecte
 
 
 def proposals(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
-    """Return the proposed moves of that day, open and blocked, in the order of the axes; none
-    without a policy or a release. For a past day: what was proposable then (AsOf).
-    """
     as_of = evaluation_on(snapshot, day)
     if as_of is None or as_of.newest is None:
         return ()
@@ -517,7 +501,6 @@ def proposals(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
 
 
 def floors(snapshot: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
-    # Return the floors that can move, and their dates on that day; none without a policy.
     as_of = evaluation_on(snapshot, day)
     if as_of is None:
         return ()
@@ -532,13 +515,26 @@ def floors(snapshot: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
     )
 
 
+def without_axis(snapshot: Snapshot, day: datetime.date) -> tuple[str, ...]:
+    """The newest release's requirements whose minimum no axis has, so that none is proposed."""
+    as_of = evaluation_on(snapshot, day)
+    published = None if as_of is None or as_of.newest is None else as_of.newest[1].published
+    names = {axis.normalised_name for axis in snapshot.matrix.packages}
+    required = map(parsed, () if published is None else published.requires_dist)
+    return tuple(
+        f"{r.name}{r.specifier}"
+        for r in filter(None, required)
+        if "extra" not in str(r.marker or "")
+        and lowest_of(r.specifier) is not None
+        and canonicalize_name(r.name) not in names
+    )
+
+
 def _moving(as_of: AsOf) -> list[Axis]:
     return [axis for axis in as_of.others if axis.name in as_of.floors]
 
 
 def proposed_extensions(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
-    # Return the possible extensions of a matrix's axes on that day, open and blocked ones, in the
-    # order of the axes; none without a policy or a release, and none for a day in the past.
     as_of = evaluation_on(snapshot, day)
     if as_of is None or as_of.newest is None or as_of.looks_back:
         return ()
@@ -601,7 +597,6 @@ def _proposal(as_of: AsOf, extension: Extension, release_words: str) -> Proposal
 
 
 def _evidence(as_of: AsOf, extension: Extension) -> Iterator[CellEvidence]:
-    # The evidence of the tested cells of the newest release with the version, best first.
     assert as_of.newest is not None, "without a release nothing is extended"
     subject = as_of.matrix.subject
     tried = [

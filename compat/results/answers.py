@@ -27,7 +27,7 @@ from compat.declare.load import Declared
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, Fault
 from compat.index.release import Catalogue
-from compat.plan.cell import Cell, Coordinate, Recipe
+from compat.plan.cell import HEAD, Cell, Coordinate, Recipe
 from compat.plan.plan import Fate, Feasible, Infeasible
 from compat.results.answer import (
     Answer,
@@ -178,7 +178,7 @@ class AnswerTable:
         )
         asked = "SELECT path FROM files WHERE id = ?"
         rows = (row for number in dict.fromkeys(on_lock) for row in self.rows(asked, number))
-        return tuple(self._store.folder / path for (path,) in rows)
+        return tuple(self._store.path(name) for (name,) in rows)
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
         """Only a file with a fault, or one that the table does not know, is read."""
@@ -313,7 +313,7 @@ class AnswerTable:
         if gone or changed:
             numbers = [known[path][0] for path in gone]
             read = [
-                (path, state, self._store.read(self._store.folder / path))
+                (path, state, self._store.read(self._store.path(path)))
                 for path, state in changed.items()
             ]
             self._change(partial(_with_records, numbers=numbers, read=read))
@@ -452,7 +452,8 @@ class AnswerReader:
         known = self._coordinates.get((number, text))
         if known is None:
             name, short = self._axes[number]
-            known = Coordinate(axis=name, short=short, version=Version(text))
+            is_local, version = text == HEAD, Version("0" if text == HEAD else text)
+            known = Coordinate(axis=name, short=short, version=version, is_local=is_local)
             self._coordinates[number, text] = known
         return known
 
@@ -542,6 +543,10 @@ class StoredSnapshot(Snapshot):
         return self._read("lane = 1")
 
     @cached_property
+    def checkout(self) -> tuple[Answer, ...]:
+        return self._read("lane = 2")
+
+    @cached_property
     def known(self) -> tuple[Answer, ...]:
         return self._read("known = 1 AND lane = 0")
 
@@ -554,7 +559,9 @@ class StoredSnapshot(Snapshot):
                 raise KeyError(cell)
             return entry
 
-        return LazyMapping(lambda: (e.id for e in (*self.entries, *self.lanes)), one)
+        return LazyMapping(
+            lambda: (e.id for e in (*self.entries, *self.lanes, *self.checkout)), one
+        )
 
     def _read(self, where: str, *values: object) -> tuple[Answer, ...]:
         entries = self._reader.entries(where, *values)
@@ -593,7 +600,7 @@ class StoredSnapshot(Snapshot):
         return self.having({axis: (version,)}, "known = 1 AND lane = 0")
 
     def _versions(self, axis: str) -> list[tuple[str, Version]]:
-        asked = f"SELECT DISTINCT {self._columns[axis]} FROM answers"
+        asked = f"SELECT DISTINCT {self._columns[axis]} FROM answers WHERE lane < 2"
         return self.once(
             ("versions", axis),
             lambda: [(text, Version(text)) for (text,) in self._table.rows(asked)],
@@ -684,7 +691,7 @@ def _with_answers(
         connection.execute(statement)
     shared = _Numbers(connection)
     marks = ", ".join("?" * (11 + len(axes)))
-    rows = (_columns_of(entry, shared) for entry in (*known.entries, *known.lanes))
+    rows = (_columns_of(entry, shared) for entry in (*known.entries, *known.lanes, *known.checkout))
     connection.executemany(f"INSERT INTO answers VALUES (NULL, {marks})", rows)
     connection.execute("DELETE FROM derived WHERE NOT lasts")
     connection.execute("DELETE FROM touched")
@@ -712,9 +719,9 @@ def _columns_of(known: Answer, shared: _Numbers) -> tuple[object, ...]:
     return (
         known.id,
         known.cell.recipe,
-        *(coordinate.number for coordinate in known.cell.coordinates),
+        *(coordinate.label for coordinate in known.cell.coordinates),
         known.planned,
-        known.cell.is_in_lane,
+        2 if known.cell.is_local else known.cell.is_in_lane,
         known.is_known,
         known.kind,
         known.evidence,

@@ -93,7 +93,7 @@ class StoreWatch:
         return tuple(names)
 
     def _paths(self) -> list[Path]:
-        return [self._store.folder / name for name, _ in self._store.states()]
+        return [self._store.path(name) for name, _ in self._store.states()]
 
 
 class _Handed(NamedTuple):

@@ -30,6 +30,7 @@ from compat.value import Value
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.jsonl")
 # Where two branches added lines, both are right, in whatever order.
 ATTRIBUTES = (".gitattributes", "*.jsonl merge=union\n")
+CHECKOUTS = "checkouts"  # each has a folder like that of the matrix
 _NEWLINE = b"\n"
 
 
@@ -37,6 +38,7 @@ class Line(Value, frozen=True, kw_only=True):
     """The header of a line, without the rest of it."""
 
     cell: str = ""
+    started: str = ""
     digest: str = ""
     withdraws: str = ""
 
@@ -56,7 +58,7 @@ class RecordFiles:
         self.folder = folder / "records"
 
     def records(self, cell: str) -> tuple[Record, ...]:
-        every = self.of_files(cell, [self.folder / name for name, _ in self.states()])
+        every = self.of_files(cell, [self.path(name) for name, _ in self.states()])
         return tuple(sorted(every, key=lambda record: record.started))
 
     def of_files(self, cell: str, paths: Iterable[Path]) -> Iterator[Record]:
@@ -75,14 +77,31 @@ class RecordFiles:
             yield from sorted(by_digest.values(), key=lambda record: record.started, reverse=True)
 
     def states(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        entries: list[os.DirEntry[str]] = []
-        with contextlib.suppress(OSError), os.scandir(self.folder) as scan:
-            entries = sorted(scan, key=lambda entry: entry.name)
-        for entry in entries:
-            if _DAY.fullmatch(entry.name):
+        """The files of the matrix, then those of the checkout that ran last."""
+        paths = [*self.folder.glob("*.jsonl"), *self._of_checkout]
+        for path in sorted(paths, key=lambda path: path.name):
+            if _DAY.fullmatch(path.name):
                 with contextlib.suppress(FileNotFoundError):
-                    state = entry.stat(follow_symlinks=False)
-                    yield entry.name, (state.st_size, state.st_mtime_ns)
+                    state = path.lstat()
+                    name = os.path.relpath(path, self.folder)
+                    yield name, (state.st_size, state.st_mtime_ns)
+
+    def path(self, name: str) -> Path:
+        """Return where the file of a name is that `states` gives."""
+        return Path(os.path.normpath(self.folder / name))
+
+    @property
+    def checkout(self) -> str:
+        """The name of the checkout that ran last; empty without one."""
+        paths = self._of_checkout
+        return paths[0].parents[1].name if paths else ""
+
+    @property
+    def _of_checkout(self) -> list[Path]:
+        every = sorted(self.folder.parent.glob(f"{CHECKOUTS}/*/records/*.jsonl"))
+        day = max((path.name for path in every), default="")
+        last = max((p for p in every if p.name == day), key=_last_start, default=None)
+        return [path for path in every if last is not None and path.parent == last.parent]
 
     def add(self, record: Record) -> bool:
         """Raises RecordError when the record cannot be read back, CompatError when it cannot be
@@ -105,7 +124,7 @@ class RecordFiles:
         readers skip them.
         """
         withdrawn = []
-        for path in [self.folder / name for name, _ in self.states()]:
+        for path in [self.path(name) for name, _ in self.states()]:
             for name, record in self.read(path).records:
                 if (whole := name.rpartition("-")[2]).startswith(digest):
                     line = msgspec.json.encode({"because": because, "withdraws": whole})
@@ -134,7 +153,7 @@ class RecordFiles:
     def sweep(self) -> int:
         count = 0
         for name, _ in self.states():
-            path = self.folder / name
+            path = self.path(name)
             with contextlib.suppress(OSError), open(path, "rb") as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - 1))
                 if file.read(1) not in (b"", _NEWLINE):
@@ -207,7 +226,7 @@ class RecordFiles:
         record = _decoded(line, place)
         if record.matrix != self.matrix:
             raise RecordError(_fault(place, f"is a record of {record.matrix}, {record.cell}"))
-        if path != self._path(record):
+        if path.name != self._path(record).name:
             raise RecordError(_fault(place, f"is of {record.started:%Y-%m-%d}, another day"))
         digest = _line.decode(line).digest
         return f"{record.started:%Y%m%dT%H%M%SZ}-{digest}", record
@@ -261,6 +280,13 @@ def about(line: bytes) -> Line:
         return _line.decode(line)
     except (ValueError, RecursionError):
         return Line()
+
+
+def _last_start(path: Path) -> str:
+    starts = [""]
+    with contextlib.suppress(OSError, ValueError):
+        starts += (about(line).started for _, _, line in lines_of(path))
+    return max(starts)
 
 
 _CUT = "is cut off"

@@ -13,7 +13,7 @@ from packaging.version import Version
 from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue
 from compat.index.release import Catalogue
-from compat.plan.cell import Cell, is_in_lane, readable_cell
+from compat.plan.cell import Cell, checkout_cell, is_in_lane, readable_cell
 from compat.plan.feasible import Feasibility, Obstacle
 from compat.plan.plan import Fate, Infeasible, facts_for, fate_of, lane_cells
 from compat.results.answer import Answer, Kind
@@ -74,6 +74,11 @@ class Snapshot:
         return () if self._before is None else self._before.lanes
 
     @cached_property
+    def checkout(self) -> tuple[Answer, ...]:
+        """The cells of the checkout that ran last: like variants, no other answer uses them."""
+        return () if self._before is None else self._before.checkout
+
+    @cached_property
     def plain(self) -> Mapping[str, PlainAnswer]:
         return {} if self._before is None else self._before.plain
 
@@ -95,7 +100,7 @@ class Snapshot:
 
     @cached_property
     def by_id(self) -> Mapping[str, Answer]:
-        beside = {entry.cell.id: entry for entry in self.lanes}
+        beside = {entry.cell.id: entry for entry in (*self.lanes, *self.checkout)}
         return beside | {entry.cell.id: entry for entry in self.entries}
 
     @cached_property
@@ -247,6 +252,8 @@ def snapshot(
     alone = Snapshot(ask, catalogue, tuple(all_of(fates, known_ids - lanes)), present)
     facts = alone.feasibility if catalogue.packages and ask.matrix.has_lanes else None
     in_lanes = () if facts is None else ((facts, cell) for cell in lane_cells(facts))
+    own = (cell for cell_id in runs if (cell := checkout_cell(cell_id, ask.matrix)) is not None)
+    alone.checkout = tuple(made(cell, planned=False) for cell in own)
     alone.lanes = tuple(all_of((fate_of(facts_for(f, c), c) for f, c in in_lanes), lanes))
 
     def attributed(known: Answer) -> Answer:

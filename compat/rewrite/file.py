@@ -33,11 +33,7 @@ PROJECT_FILES = (
 
 
 def rewritten(path: str, text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a library's file after a move, parsed by its name; idempotent.
-
-    Also lists other lines that mention the old floor. Raises UsageError for an unknown name,
-    DeclarationError for a text in another format.
-    """
+    """Raises UsageError for an unknown name, DeclarationError for a text in another format."""
     name = path.rsplit("/", 1)[-1]
     for pattern, rewrite in _READERS:
         if re.fullmatch(pattern, name):
@@ -61,7 +57,6 @@ def rewritten(path: str, text: str, move: Move) -> Rewritten | Unsatisfiable:
 
 
 def nearest_floor(path: str, text: str, move: Move) -> Version | None:
-    """Return the nearest version on the way to a floor that a file can declare, else None."""
     before = move.before
     if before is None:
         return None
@@ -75,7 +70,6 @@ def nearest_floor(path: str, text: str, move: Move) -> Version | None:
     return None
 
 
-# The command that regenerates each lock.
 _LOCKS = {
     "uv.lock": "uv lock",
     "poetry.lock": "poetry lock",
@@ -98,10 +92,7 @@ _LONGEST = 120
 
 
 def mentions(path: str, text: str, move: Move) -> Iterator[Skipped]:
-    """Yield the lines that name a version between the old and the new floor, and conditions that
-    never hold any more. A lock must be regenerated. If a floor goes down, only lines that still
-    require the old one count.
-    """
+    """If a floor goes down, only lines that still require the old one count."""
     name = path.rsplit("/", 1)[-1]
     if move.added is not None or move.before in (None, move.floor) or _HISTORY.fullmatch(name):
         return

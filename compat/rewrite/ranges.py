@@ -191,8 +191,6 @@ def _pinned(parsed: tuple[str, str, str], move: Move) -> str | None:
 
 
 def _range(place: str, text: str, move: Move) -> tuple[str, str, str] | Skipped | None:
-    # The text before the range at a place, the range, and the text after it; or why it cannot move;
-    # or None when it is unrelated.
     start, end, because = 0, len(text), ""
     if move.package is not None:
         if not names_package(text, move.package):
@@ -228,7 +226,6 @@ def _compatible(version: Version, floor: Version) -> str | None:
 
 
 def _after(version: Version, dropped: int) -> str:
-    # The first version after the series that remains when `dropped` components are cut off.
     series = version.release[: len(version.release) - dropped]
     return _numbers(version.epoch, (*series[:-1], series[-1] + 1))
 
@@ -248,8 +245,6 @@ def _objection(text: str, floor: Version) -> str:
         is_admitted = not (specifiers & SpecifierSet(f"=={floor.public}.*")).is_unsatisfiable()
     return "" if is_admitted else f"{text.strip()} leaves out {floor} itself"
 
-
-# Lists of versions.
 
 Spell = Callable[[Version], str]
 _REST_OF_LINE = re.compile(r"[ \t]*,?[ \t]*(?:#.*)?\r?\n?")
@@ -314,14 +309,12 @@ def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[
 
 
 def scalar_change(item: ListedVersion, move: Move) -> list[TextChange]:
-    """Return the change of a lone version: only a move up changes it."""
     if move.before is None or item.spell is None or move.added is not None:
         return []
     return [TextChange(item.start, item.end, item.spell(move.floor))] if _leaves(item, move) else []
 
 
 def applied(text: str, changes: Iterable[TextChange], left: Iterable[Skipped] = ()) -> Rewritten:
-    """Apply changes to the text, each once; they do not overlap."""
     once = {(change.start, change.end): change.after for change in changes}
     for (start, end), after in sorted(once.items(), reverse=True):
         text = text[:start] + after + text[end:]

@@ -35,8 +35,6 @@ def _quoted(
     return ranges.ListedVersion(start, end, Version(match["version"]), spell if is_plain else None)
 
 
-# Texts that are parsed line by line: setup.cfg, tox.ini and requirements files.
-
 _HEADER = re.compile(r"\[([^\]]+)\]")
 _KEY = re.compile(r"([^\s=:][^=:]*?)\s*[=:]\s*")
 _COMMENT = re.compile(r"(^|\s)#.*$")
@@ -72,9 +70,7 @@ def rewritten_requirements(text: str, move: ranges.Move) -> ranges.Rewritten | r
 
 
 def rewritten_setup_cfg(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Unsatisfiable:
-    """Rewrite `python_requires`, `install_requires` and `options.extras_require`; raise
-    DeclarationError for a text that configparser rejects.
-    """
+    """Raises DeclarationError for a text that configparser rejects."""
     try:
         configparser.RawConfigParser().read_string(text)
     except configparser.Error as fault:
@@ -128,7 +124,6 @@ def _requirement_piece(group: Sequence[_Line], package: str) -> Iterator[_Piece]
 
 
 def _values(text: str) -> Iterator[tuple[str, str, list[_Line]]]:
-    """Each section, key, and the lines of the value, the first without the key."""
     section, key, lines = "", "", list[_Line]()
     for number, start, line in _lines(text):
         if line.lstrip()[:1] in ("#", ";"):
@@ -169,8 +164,6 @@ def _stripped(line: _Line, place: str, because: str = "") -> _Piece:
     return _Piece(place, start, start + len(text.strip()), because)
 
 
-# Python texts.
-
 # A literal of one piece, without a prefix that changes its meaning.
 _LITERAL = re.compile(r"(?P<quote>['\"])(?P<text>[^'\"\\\n]*)(?P=quote)")
 # Names that noxfiles give lists of Pythons; a list that a `python=` names counts, too.
@@ -202,7 +195,6 @@ class PythonSource:
         return _LITERAL.fullmatch(self._text, start, end)
 
     def literals(self, node: ast.AST | None) -> list[_Literal]:
-        """Return the literals of a list, tuple or set of only literals; none for another node."""
         if not isinstance(node, ast.List | ast.Tuple | ast.Set):
             return []
         known = [text for element in node.elts if (text := self.literal(element)) is not None]
@@ -234,9 +226,7 @@ class PythonSource:
 
 
 def rewritten_noxfile(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Unsatisfiable:
-    """Rewrite the lists of Pythons, or a package's lists in `parametrize`; raise DeclarationError
-    for a text that is not Python.
-    """
+    """Raises DeclarationError for a text that is not Python."""
     source = PythonSource(text)
     changes: list[ranges.TextChange] = []
     for literals in source.parametrized(move.package) if move.package else source.python_lists():
@@ -250,9 +240,7 @@ def rewritten_noxfile(text: str, move: ranges.Move) -> ranges.Rewritten | ranges
 
 
 def rewritten_setup_py(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Unsatisfiable:
-    """Rewrite literals of `python_requires`, `install_requires`, `extras_require` and classifiers;
-    raise DeclarationError for a text that is not Python.
-    """
+    """Raises DeclarationError for a text that is not Python."""
     source = PythonSource(text)
     calls = (call for call in source.calls if _called(call) == "setup")
     literals = (known for call in calls for known in _ranges(source, call, move))
@@ -431,9 +419,7 @@ _LAST_PYPY = "the list's only PyPy was removed with it; add a newer one if PyPy 
 
 
 def rewritten_workflow(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Unsatisfiable:
-    """Rewrite lists of Pythons, or of the package's versions under its name; raise DeclarationError
-    for a text that is not YAML.
-    """
+    """Raises DeclarationError for a text that is not YAML."""
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError) as fault:

@@ -17,7 +17,6 @@ from compat.policy.proposal import Proposal
 from compat.rewrite.ranges import Move, Rewritten, Skipped, Unsatisfiable, moved
 from compat.value import Value
 
-# The settings of tools for the oldest Python.
 _TOOLS = (
     ("tool", "ruff", "target-version"),
     ("tool", "mypy", "python_version"),
@@ -41,10 +40,7 @@ class _Slot(Value, frozen=True):
 
 
 def rewritten_matrix(text: str, axis: str, floor: Version, because: str) -> str:
-    """Return a matrix.toml with another floor of an axis.
-
-    Raises DeclarationError for a text that is not TOML, UsageError for an axis without a floor.
-    """
+    """Raises DeclarationError if it is not TOML, UsageError for an axis without a floor."""
     document = parsed_document(text)
     floors = [entry for entry in document.get("floors", ()) if isinstance(entry, dict)]
     known = [str(entry.get("axis", "")) for entry in floors]
@@ -65,12 +61,7 @@ def rewritten_matrix(text: str, axis: str, floor: Version, because: str) -> str:
 
 
 def rewritten_pyproject(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a library's pyproject.toml after a move.
-
-    Rewrites `requires-python`, `dependencies`, `optional-dependencies`, `dependency-groups` (PEP
-    621, PEP 735) and Poetry's tables of these. Also rewrites the settings of `_TOOLS` for the
-    oldest Python. Raises DeclarationError for a text that is not valid TOML.
-    """
+    """PEP 621, PEP 735, Poetry and `_TOOLS`. Raises DeclarationError if it is not TOML."""
     document = parsed_document(text)
     if move.package is None:
         slots = list(_strings("project", document.get("project"), "requires-python"))
@@ -98,9 +89,6 @@ def parsed_document(text: str) -> tomlkit.TOMLDocument:
 
 
 def _set(entry: Any, key: str, text: str) -> None:
-    """Set a string in its own quotes, or in plain ones if those cannot hold it, such as a carriage
-    return.
-    """
     try:
         if "\r" in text:
             raise ValueError(text)
@@ -194,7 +182,6 @@ def _poetry(document: Any, move: Move) -> Iterator[_PoetrySlot | Skipped]:
 
 
 def matrix_after(text: str, proposal: Proposal, because: str) -> str:
-    """Return a matrix.toml after a proposal, as `rewritten_matrix`; `because` is the new reason."""
     name, version = proposal.axis, proposal.proposed
     if proposal.kind != "extend":
         return rewritten_matrix(text, name, version, because)
@@ -217,7 +204,6 @@ def matrix_after(text: str, proposal: Proposal, because: str) -> str:
 
 
 def rule_text(rule: Rule, evidence: str = "") -> str:
-    """Return a rule as an entry `[[rules]]`, to append to a matrix.toml."""
     table = tomlkit.table()
     table["name"] = rule.name
     table["effect"] = rule.effect

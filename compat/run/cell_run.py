@@ -307,6 +307,8 @@ class CellRun:
             variables["COMPAT_CORE"] = "\n".join(sorted(self._core()[0]))
         if self.job.suite.tests:
             variables["COMPAT_LEFT_OUT"] = " ".join(left_out_plugins(self.job.subject))
+            if "-n" in self.job.suite.arguments:
+                variables["COMPAT_PROCESSES"] = "1"
             variables["COMPAT_NEWER"] = "\n".join(self.job.newer)
             if self.bench.level in ("L3", "L2"):
                 variables["COMPAT_OFFLINE"] = "1"

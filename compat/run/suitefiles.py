@@ -28,6 +28,7 @@ from compat.declare.project import (
     cell_settings,
     noted_settings,
     settings_in,
+    split_options,
 )
 from compat.declare.suite import asked_names
 from compat.declare.suite_table import Suite, Tier
@@ -335,9 +336,9 @@ def _packages(repository: Path, matrix: Matrix, contents: Mapping[str, bytes]) -
 
 def project_settings(repository: Path, below: str = "") -> ProjectSettings | None:
     """Return the settings that pytest itself would read: the nearest at the tests or above them."""
-    tests = repository / below
+    tests, top = repository / below, folders_above(repository)[-1]
     for folder in (tests, *tests.parents):
-        for name in SETTINGS_FILES if _is_in(folder, repository) else ():
+        for name in SETTINGS_FILES if _is_in(folder, top) else ():
             content = files.read_if_there(folder / name) if folder.is_dir() else None
             if content is None:
                 continue
@@ -345,6 +346,26 @@ def project_settings(repository: Path, below: str = "") -> ProjectSettings | Non
             if settings is not None:
                 return settings
     return None
+
+
+def own_option(repository: Path, tests: str, *names: str) -> str:
+    """Return the value that the project's settings give an option of pytest; empty without one."""
+    addopts = (project_settings(repository, tests) or {}).get("addopts", "")
+    options = list(map(str, addopts)) if isinstance(addopts, list) else split_options(addopts)
+    for word, following in zip(options, (*options[1:], ""), strict=False):
+        for name in names:
+            if word == name:
+                return following
+            if word.startswith(f"{name}=" if name.startswith("--") else name):
+                return word.removeprefix(name).removeprefix("=")
+    return ""
+
+
+def folders_above(folder: Path) -> list[Path]:
+    """Return a folder and those above it in its git repository, such as a workspace's."""
+    every = [folder, *folder.parents]
+    tops = [n for n, place in enumerate(every) if (place / ".git").exists()]
+    return every[: tops[0] + 1] if tops else every[:1]
 
 
 def _is_in(path: Path, folder: Path) -> bool:

@@ -56,9 +56,7 @@ def surface(source: bytes, module: str, is_package: bool) -> Surface:
 
 
 def _is_lazy(node: ast.AST) -> bool:
-    """Whether a statement gives a module names on access: its `__getattr__`, or an object in its
-    place in `sys.modules`.
-    """
+    """By its `__getattr__`, or an object in its place in `sys.modules`."""
     match node:
         case ast.FunctionDef(name="__getattr__", args=ast.arguments(args=[_])):
             return True
@@ -69,7 +67,6 @@ def _is_lazy(node: ast.AST) -> bool:
 
 
 def module_of(path: str) -> str | None:
-    """The dotted module of a file below the packages folder; None for other files."""
     stem, _, ending = path.rpartition("/")[2].partition(".")
     if not (ending == "py" or (f".{ending}".endswith(_COMPILED) and stem)):
         return None
@@ -251,9 +248,6 @@ def _strings(nodes: list[ast.expr]) -> Iterator[str]:
             yield node.value
 
 
-# ---- Which object of a package a release lacks or changed, by its sources; nothing is run
-
-
 # `f() got an unexpected keyword argument 'x'`, `f() missing 1 required positional argument: 'x'`,
 # `f() takes 2 positional arguments but 3 were given`, with or without a class before the name.
 _CALLED = re.compile(
@@ -324,7 +318,6 @@ class _Release:
         self._read: dict[str, Surface] = {}
 
     def file(self, module: str) -> str:
-        """The file of a module, below the folder; empty where there is none."""
         stem = module.replace(".", "/")
         places = (f"{stem}/__init__.py", f"{stem}.py")
         return next((each for each in places if (self.folder / each).is_file()), "")
@@ -336,7 +329,6 @@ class _Release:
         return self._read[module]
 
     def modules(self, top: str) -> Iterator[tuple[str, str]]:
-        """Every module below a top-level one, with its file."""
         for path in sorted((self.folder / top).rglob("*.py")) or [self.folder / f"{top}.py"]:
             file = path.relative_to(self.folder).as_posix()
             module = module_of(file)
@@ -401,6 +393,5 @@ def _changed_calls(
 
 
 def _only(takes: tuple[str, ...], other: tuple[str, ...], sign: str) -> tuple[str, ...]:
-    """The parameters that only one of two functions accepts, or with `!` requires."""
     lone = (each for each in takes if each not in other and each[0] not in "#*")
     return tuple(dict.fromkeys(each.removeprefix(sign) for each in lone if sign or each[0] != "!"))

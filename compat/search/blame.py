@@ -37,8 +37,6 @@ Trial = Literal["fails", "works", "unresolved"]
 # The results of sets of changes; equal sets run once.
 Tried = Callable[[Iterable[str]], Trial]
 
-# ---- which few of many changes cause the failure
-
 # This many unresolved positions in a list end its bisection, and ddmin takes over. Chosen on
 # 2026-11-23: pairs that must move together leave one such position each.
 MOST_OPEN = 4
@@ -210,8 +208,6 @@ def narrowed(
     return dated[works], dated[fails]
 
 
-# ---- whether other locks have a failure that the bad end has and the good end lacks
-
 # These depend on the installed files and recur, so one run is enough. An assertion, a crash or a
 # limit may be random.
 STEADY: frozenset[Cause] = frozenset(
@@ -247,12 +243,10 @@ class FailureRates(Value, frozen=True, kw_only=True):
 
     @property
     def is_steady(self) -> bool:
-        """Whether the bad end always failed and the good end never did, so that one run decides."""
         return not self.is_doubted and self.good_fails == 0 and self.bad_fails == self.bad_runs
 
     @property
     def is_told_apart(self) -> bool:
-        """Whether the bad end fails so much more often that other environments can be judged."""
         good, bad = (pair[0] / sum(pair) for pair in (self._good, self._bad))
         return bad - good >= LEAST_DIFFERENCE
 
@@ -301,7 +295,6 @@ def is_of_runner(outcome: Outcome) -> bool:
 
 
 def message_of(record: Record, target: Failed) -> str:
-    """Return the exception as `Type: message`; empty without one."""
     for capability in record.capabilities:
         if capability.failed is not None and _placeless(capability.failed) == target:
             return capability.subject
@@ -516,8 +509,6 @@ def _count(runs: Sequence[Record], symptom: Failed) -> int:
     return sum(symptom in symptoms(run) for run in runs)
 
 
-# ---- a working and a failing lock, and what lies between: packages, then their releases
-
 # How much likelier a break is in another major or minor release than in a patch. These are not
 # measured; they change the order of the trials, not the answer.
 MAJOR, MINOR = 9.0, 3.0
@@ -658,15 +649,12 @@ class LockPair:
 
 
 def _weights(versions: Sequence[Version]) -> list[float]:
-    """How likely each version breaks what the one before it did."""
     weights = [0.0]
     for version, other in pairwise(versions):
         is_major, is_minor = version.major != other.major, version.minor != other.minor
         weights.append(MAJOR if is_major else MINOR if is_minor else 1.0)
     return weights
 
-
-# ---- the causes, one after the other
 
 # This many packages that the failure's text names are tried alone before anything else.
 MOST_SUSPECTS = 2
@@ -715,7 +703,6 @@ class Blame(Value, frozen=True, kw_only=True):
 
     @property
     def is_verified(self) -> bool:
-        """Whether both directions were run: the causes alone break, and all but them works."""
         return self.is_backward and all(cause.is_forward for cause in self.causes)
 
 

@@ -190,9 +190,6 @@ class BoundarySearch:
         return not self._results[position] and self._faults[position] > RETRIES
 
     def _unverified(self) -> Iterator[int]:
-        """Both ends of the likeliest boundary and their outer neighbours, if their side's result
-        was not yet seen often enough.
-        """
         view = self._view
         regular = [i for i in self._open if i not in view.exceptions]
         above = [i for i in regular if i >= view.first]

@@ -198,7 +198,6 @@ class Exploration:
         return chance * self._reached(cell) / self._seconds(cell, "lock")
 
     def _chance(self, cell: Cell) -> float:
-        """The probability that a cell has no lock, by cells with shared facts; else one half."""
         tried = refused = 0.0
         for group in self._groups(cell):
             weight = 1 / len(group[0])
@@ -217,9 +216,6 @@ class Exploration:
         return reached
 
     def _groups(self, cell: Cell) -> tuple[Group, ...]:
-        """The groups of a cell: cells of its recipe that differ from it, if at all, in certain
-        axes; never in all.
-        """
         if cell.id not in self._groups_of:
             axes, groups = [coordinate.axis for coordinate in cell.coordinates], list[Group]()
             for size in range(1, len(axes)):
@@ -294,7 +290,6 @@ class RunReach:
         return chance * (1 + others if is_whole else 1)
 
     def ran(self, cell: Cell, signature: Signature) -> dict[Cell, Kind]:
-        """Add the result of a run of the whole suite; return the newly expected results by cell."""
         self.answered([cell])
         self._tested[cell.id] = signature
         self._compare(cell)
@@ -357,9 +352,6 @@ class RunReach:
         return chance * sum(cells if end else max(0, cells - 1) / 2 for cells, end in sides)
 
     def _chance(self, cell_id: str, lines: Iterable[Sequence[str]]) -> float:
-        """The probability that a run has a result, by its neighbours on each line, mostly near
-        ones.
-        """
         answers, weights = _ANSWERS, 1.0
         for line in lines:
             place = line.index(cell_id)

@@ -81,7 +81,6 @@ class Probed(Value, frozen=True, kw_only=True):
 
     @property
     def involved(self) -> tuple[str, ...]:
-        """The packages in the resolver's failure of this cell, or of one that answers it."""
         words = [(clause.failed.subject, clause.because) for clause in self.clauses[:1]]
         if self.answer is not None and self.answer.refusal is not None:
             words = [(self.answer.refusal.subject, self.answer.because)]
@@ -163,7 +162,6 @@ class RefusalLearner:
     def _learnt(
         self, cell: Cell, held: Facts, ask: Asked
     ) -> tuple[tuple[Clause, ...], Refusal | None]:
-        """The clauses that these facts hold, the most informative last; and their failures."""
         fixed = frozenset(fact for fact in held if keeps_prereleases(fact))
         for shape in self._shapes(held):
             if _is_hard(ask(shape | fixed)):
@@ -310,8 +308,6 @@ class CellProber:
                 self._inputs[cell.id] = inputs
             return self._inputs[cell.id]
 
-
-# ---- the same file
 
 ContentsOf = Callable[[Artifact], dict[str, str]]
 # Failures that a newer Python can fix: it parses the line, or the line can run.

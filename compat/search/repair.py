@@ -42,7 +42,6 @@ class MovedPackage(Value, frozen=True, kw_only=True):
 
     @property
     def is_admitted(self) -> bool:
-        """Whether the published requirement admits the version; only the date gave way then."""
         return SpecifierSet(self.published).contains(self.version, prereleases=True)
 
 

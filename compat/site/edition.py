@@ -64,8 +64,11 @@ class Listed(Value, frozen=True, kw_only=True):
 
 class PartSource(Protocol):
     """Where the parts of a matrix that are too many to hold are read from, when a page needs
-    them.
+    them. `checkout` names the checkout that ran last; empty without one.
     """
+
+    @property
+    def checkout(self) -> str: ...
 
     def records(self, cell: str) -> tuple[Record, ...]:
         """Return the records of a cell, oldest first."""

@@ -173,12 +173,21 @@ def seconds(value: float) -> str:
 
 
 def place_words(cell: Cell, matrix: Matrix) -> str:
-    versions = {coordinate.axis: coordinate.number for coordinate in cell.coordinates}
+    versions = {coordinate.axis: coordinate.label for coordinate in cell.coordinates}
     own = matrix.subject_axis
     ordered = (own, *(axis for axis in matrix.packages if axis is not own))
     subject, *others = [f"{axis.package} {versions[axis.name]}" for axis in ordered]
     company = f" with {listed(others)}" if others else ""
     return f"{subject}{company} on Python {versions[matrix.interpreters.name]}"
+
+
+def checkout_words(name: str, known: Iterable[Answer]) -> str:
+    """Say which checkout the row HEAD is, by the name of its records."""
+    commit, _, digest = name.partition("-")
+    what = f"commit {commit}{', with changes that are not committed' if digest else ''}"
+    what = "a checkout without a commit" if commit == "wheel" else what
+    last = max((answer.newest for answer in known if answer.newest is not None), default=None)
+    return f"HEAD is {what}{f', tested on {day(last)}' if last else ''}."
 
 
 def python_of(cell: Cell, matrix: Matrix) -> Version:

@@ -158,6 +158,8 @@ class Shelf:
         self.read += 1
         return tuple(decode_record(text, cell) for text in self.texts.get(cell, ()))
 
+    checkout = ""
+
     def newest_records(self, cell: str, lock_digest: str | None = None) -> Iterator[Record]:
         ours = reversed(self.records(cell))
         return (one for one in ours if lock_digest in (None, one.lock_digest))

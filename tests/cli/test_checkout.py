@@ -14,6 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from _pytest.mark.expression import Expression
 from packaging.version import Version
 from support.fake_index import FakeIndex
 from support.zoo import SERIES, Animal, Repository
@@ -22,6 +23,7 @@ from compat.declare.load import load
 from compat.draft.draft import SuiteDraft, only_in, trial_text
 from compat.fleet.floor import slowest
 from compat.github.markdown import faults
+from compat.run.suitefiles import own_option
 
 # Each runs real cells, builds or installs.
 pytestmark = pytest.mark.slow
@@ -253,8 +255,39 @@ def test_records_of_a_checkout_are_kept_by_its_commit_on_request(zoo: Repository
     assert data["checkout"]["name"].startswith(f"{commit}-")
     assert data["cells"][0]["capabilities"] == {"life.alive": "yes", "life.name": "no"}
     assert "not committed" in err
-    # What was kept of a checkout is no result of a release.
-    assert json.loads(zoo.run("show", "zoo", "--json")[1])["data"]["cells"] == []
+    # What was kept of a checkout is a row of its own, and no result of a release.
+    (cell,) = json.loads(zoo.run("show", "zoo", "--json")[1])["data"]["cells"]
+    assert (cell["id"], cell["verdict"]) == (LOCAL, "works")
+
+
+def test_the_checkout_that_ran_last_is_a_row_beside_the_releases(zoo: Repository) -> None:
+    assert zoo.run("run", "zoo", zoo.cell)[0] == 0
+    advice = zoo.run("advise", "zoo", "--json")[1]
+    checkout(zoo.root, MODULE)
+    assert zoo.run("run", "zoo", "--subject-from", ".", "--keep-records")[0] == 0
+    checkout(zoo.root, RENAMED)
+    git(zoo.root, "init", "--quiet")
+    git(zoo.root, "add", "--all")
+    git(zoo.root, "commit", "--quiet", "--message", "First")
+    commit = git(zoo.root, "rev-parse", "HEAD")[:12]
+    assert zoo.run("run", "zoo", "--subject-from", ".", "--keep-records")[0] == 1
+    code, out, err = zoo.run("show", "zoo")
+    assert code == 0, err
+    rows = [line.split() for line in out.splitlines()[2:4]]
+    assert [row[0] for row in rows] == ["HEAD", "1.0"]
+    assert rows[0][1] != rows[1][1]
+    assert f"HEAD is commit {commit}, tested on" in err
+    code, out, _ = zoo.run("show", "zoo", LOCAL)
+    assert (code, "life.name  no" in out) == (0, True)
+    # Nothing else uses it.
+    assert zoo.run("advise", "zoo", "--json")[1] == advice
+    assert zoo.run("publish", "--out", "public", "--base-url", "https://zoo.example/")[0] == 0
+    pages = [path.read_text("utf-8") for path in (zoo.root / "public").rglob("index.html")]
+    page = next(text for text in pages if f"HEAD is commit {commit}, tested on" in text)
+    row = page[page.index('<th scope="row">HEAD</th>') :].partition("</tr>")[0]
+    assert "zoogood HEAD on Python" in row
+    assert "life.name fails" in row
+    assert zoo.run("site", "check", "public")[0] == 0
 
 
 def test_other_requirements_are_locked_anew_and_named(zoo: Repository) -> None:
@@ -509,6 +542,47 @@ def test_a_project_whose_tests_cannot_say_anything_ends_without_an_answer(
     assert project.run("floor", ".", "--axis", "python", "--fix")[0] == 2
 
 
+def test_a_member_of_a_workspace_takes_what_its_root_asks_for(project: Repository) -> None:
+    member = project.root / "packages" / "one"
+    member.mkdir(parents=True)
+    for name in ("pyproject.toml", "backend.py", "METADATA.txt", "animal.py", "tests"):
+        (project.root / name).rename(member / name)
+    (project.root / "pyproject.toml").write_text(
+        '[dependency-groups]\nci = ["pytest", "greedy", "another==5.0"]\n\n'
+        '[tool.pytest.ini_options]\naddopts = "-k third"\n'
+    )
+    git(project.root, "init", "--quiet")
+    git(project.root, "add", "--all")
+    git(project.root, "commit", "--quiet", "--message", "First")
+    ran = project.run("floor", "packages/one", "--python", SERIES, "--json")
+    assert ran[0] == 0, ran[2]
+    data = json.loads(ran[1])["data"]
+    assert "dependency group ci" in data["tests"]
+    assert (data["passing"], data["failing"]) == (1, [])
+    assert minimums(ran)["third"]["state"] == "untested"  # greedy keeps it out
+    # A pin of the tests keeps no minimum out.
+    assert "pins a dependency of the project: another==5.0" in ran[2]
+    assert minimums(ran)["another"]["works"] == "1.0"
+
+
+@pytest.mark.parametrize(
+    ("addopts", "processes"),
+    [
+        ("", ""),
+        ("-n auto", "auto"),
+        ("--numprocesses=2 -q", "2"),
+        ("-n0", "0"),
+        ("-k 'a -name'", ""),
+    ],
+)
+def test_in_how_many_processes_a_project_runs_its_tests(
+    tmp_path: Path, addopts: str, processes: str
+) -> None:
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\naddopts = {addopts}\n")
+    (tmp_path / "tests").mkdir()
+    assert own_option(tmp_path, "tests", "-n", "--numprocesses") == processes
+
+
 def test_the_minimum_of_an_extra_is_searched_with_all_extras(project: Repository) -> None:
     further = "Requires-Dist: extra>=1; extra=='more'", "Provides-Extra: more"
     checkout(project.root, MODULE, "1.1.dev0", "Requires-Dist: third>=3", *further)
@@ -533,8 +607,27 @@ def test_any_number_of_files_narrows_a_search() -> None:
         text.encode(), None, folder="demo", today=datetime.date(2026, 11, 1)
     ).matrix.suite.arguments
     assert arguments[0] == "-k"
-    assert arguments[1].startswith("(not old) and (test_of_a_long_name_0 or ")
+    assert arguments[1].startswith("(not old) and (((((test_of_a_long_name_0 or ")
     assert arguments[1].endswith(" and not (test_slow)")
+    # pytest compiles it, however many tests are left out.
+    many = only_in(suite, [], [f"tests/test_a.py::test_{number}" for number in range(20_000)])
+    asked = Expression.compile(many.arguments[1])
+    names = ("test_77", "test_20000", "old")
+    assert [asked.evaluate(lambda word, n=n, **_: word == n) for n in names] == [False, True, False]
+
+
+def test_a_file_that_fails_alone_makes_no_minimum_false(project: Repository) -> None:
+    (project.root / "tests" / "test_a.py").write_text(
+        "import os\n\n\ndef test_first():\n    os.environ['FIRST'] = '1'\n"
+    )
+    (project.root / "tests" / "test_own.py").write_text(
+        "import os\nfrom importlib.metadata import version\n\n\ndef test_own():\n"
+        "    assert os.environ.pop('FIRST', '') and version('third') >= '2'\n"
+    )
+    found = minimums(project.run("floor", ".", "--python", SERIES, "--json", "--check"))
+    states = {name: (row["state"], row["works"]) for name, row in found.items()}
+    assert states["third"] == ("false", "2.0")
+    assert states["other"] == states["another"] == ("works", "1.0")
 
 
 def test_the_slowest_tests_are_left_out_and_each_file_keeps_one() -> None:

@@ -96,6 +96,25 @@ def test_in_an_empty_folder_a_name_is_enough(run: Run, empty: Path) -> None:
     ]
 
 
+def test_every_dependency_has_an_axis_where_the_number_of_cells_allows_it(
+    run: Run, empty: Path, demo_index: FakeIndex
+) -> None:
+    names = ("alpha", "beta", "delta", "gamma", "omega")
+    series = [(f"{number}.0", number, None, []) for number in range(1, 7)]
+    own = [("1.0", 9, ">=3.14", [f"{name}>=1" for name in names])]
+    fill(demo_index, {**dict.fromkeys(names, series), "wide": own})
+    drafted = run("init", "wide")
+    assert drafted.code == 0, drafted.err
+    matrix = workspace_of("wide", None).matrix
+    assert [axis.name for axis in matrix.packages] == [*names[:4], "wide"]
+    cells = run("plan", "wide", "--json").json["data"]
+    assert cells
+    assert "omega" in drafted.out.partition("Without an axis:")[2]
+    proposed = run("propose", "wide")
+    assert "No axis, so no moves: omega>=1" in proposed.out
+    assert run("propose", "wide", "--json").json["data"]["without_axis"] == ["omega>=1"]
+
+
 def test_a_checkout_says_more_than_its_newest_release(run: Run, empty: Path) -> None:
     (empty / "pyproject.toml").write_text(
         '[project]\nname = "My_Lib"\nrequires-python = ">=3.11"\ndependencies = ["dep>=1.1"]\n'

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from support.fake_index import FakeIndex
+from support.github_server import NAME, TOKEN, Repository, serving
 from support.local_index import fill
 from support.ran import Run
 
@@ -92,19 +94,60 @@ def test_what_the_floors_break_is_an_alert_and_exit_1(
     assert "✗" not in grid
 
 
+def test_a_broken_lane_opens_one_issue_updates_it_and_closes_it(
+    run: Run,
+    root: Path,
+    with_lowest: Path,
+    remember: Remember,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert run("matrix", "lock", "demo", FRESH, LOWEST).code == 0
+    asked = ("matrix", "variants", "demo", "--open")
+    with serving(there := Repository({"a": ""})) as server:
+        monkeypatch.setenv("GITHUB_API_URL", server.url)
+        monkeypatch.setenv("GITHUB_REPOSITORY", NAME)
+        monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
+        remember(FRESH)
+        assert run(*asked).code == 0
+        assert there.issues() == []
+        remember(LOWEST, outcome="import-fail:missing-attribute(dep.new)")
+        assert "issue: opened" in run(*asked).out
+        (issue,) = there.issues("open")
+        assert f"`{LOWEST}`" in issue["body"]
+        assert "1 of 1 cell" in issue["body"]
+        written = len(server.writes)
+        assert "up to date" in run(*asked).out
+        assert len(server.writes) == written
+        shutil.rmtree(with_lowest.parent / "records")
+        remember(FRESH, LOWEST)
+        assert "issue: closed" in run(*asked).out
+        assert (there.issues("open"), len(there.issues())) == ([], 1)
+        shutil.rmtree(with_lowest.parent / "records")
+        remember(FRESH)
+        remember(LOWEST, outcome="import-fail:missing-attribute(dep.new)")
+        assert "issue: opened again" in run(*asked).out
+        assert [each["number"] for each in there.issues("open")] == [issue["number"]]
+        monkeypatch.delenv("GITHUB_TOKEN")
+        assert run(*asked).code == 4
+        assert "dep.new" in run(*asked, "--dry-run").out
+
+
 def nightly(root: Path) -> tuple[int, str, str]:
     """The step of the nightly workflow: its exit code, what it printed, and the job's summary."""
     jobs = yaml.safe_load((REPOSITORY / ".github/workflows/cells.yml").read_text("utf-8"))["jobs"]
     (step,) = (s for s in jobs["record"]["steps"] if "compat matrix variants" in s.get("run", ""))
     summary = root / "summary.md"
-    done = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-        cwd=root,
-        env=os.environ | {"MATRIX": "demo", "GITHUB_STEP_SUMMARY": str(summary)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with serving(Repository({"a": ""})) as server:
+        given = {"MATRIX": "demo", "GITHUB_STEP_SUMMARY": str(summary), "GITHUB_TOKEN": TOKEN}
+        given |= {"GITHUB_API_URL": server.url, "GITHUB_REPOSITORY": NAME}
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=root,
+            env=os.environ | given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     text = summary.read_text("utf-8") if summary.exists() else ""
     return done.returncode, done.stdout + done.stderr, text
 

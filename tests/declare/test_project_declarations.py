@@ -69,7 +69,6 @@ WRONG: dict[str, tuple[dict[str, object], str]] = {
         {"tests": "tests", "arguments": ["-x"]},
         "it ends a run before its last test",
     ),
-    "parallel": ({"tests": "tests", "arguments": ["-n4"]}, "tests of a cell run one after another"),
     "retries": ({"tests": "tests", "arguments": ["--reruns=3"]}, "a retry would hide a failure"),
     "last failed": ({"tests": "tests", "arguments": ["--lf"]}, "a cell has no earlier run"),
     "another root": ({"tests": "tests", "arguments": ["--rootdir=."]}, "says where the suite is"),

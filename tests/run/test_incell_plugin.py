@@ -10,10 +10,14 @@ import subprocess
 import sys
 import textwrap
 import time
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from compat.run.events import read_report
+from compat.run.evidence import Evidence
 
 PLUGIN = Path(__file__).parents[2] / "compat" / "run" / "incell" / "plugin.py"
 PYTHON = sys.executable
@@ -39,7 +43,8 @@ class Suite:
         for made in (self.folder, self.plugin, self.site):
             made.mkdir(parents=True)
         shutil.copy(PLUGIN, self.plugin / "compat_plugin.py")
-        shutil.copy(PLUGIN.with_name("compat_raised.py"), self.plugin)
+        for name in ("compat_raised.py", "launch.py"):
+            shutil.copy(PLUGIN.with_name(name), self.plugin)
 
     def write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(textwrap.dedent(text), encoding="utf-8")
@@ -231,6 +236,39 @@ def test_an_ended_session_tells_which_test_ended_it(suite: Suite) -> None:
     _, events, _ = suite.run()
     assert kinds(events) == ["collected", "start", "finish"]
     assert events[-1]["exitstatus"] == 2
+
+
+def test_several_processes_report_one_test_after_another(suite: Suite) -> None:
+    suite.write(
+        "test_all.py",
+        """\
+        import os, time, pytest
+
+        @pytest.mark.parametrize("number", range(20))
+        def test_number(number, record_property):
+            value = {"name": "took", "value": number, "unit": "s", "better": "lower"}
+            record_property("metric", value)
+            time.sleep(number % 3 / 100)
+            assert number != 7
+
+        def test_that_dies():
+            os._exit(3)
+        """,
+    )
+    code, events, output = suite.run("-p", "xdist", "-n", "2")
+    assert code == 1, output
+    assert kinds(events).count("collected") == kinds(events).count("finish") == 1
+    assert next(event for event in events if event["event"] == "collected")["count"] == 21
+    empty = Evidence(
+        cell="c", matrix="m", subject="s", lock_digest="", suite_digest="", seconds=0.0,
+        started=datetime.now(timezone.utc), host="linux-x86_64-2cpu-8gb", isolation="L3",
+        steps=(), expected=(), module="s", tier="full",
+    )  # fmt: skip
+    read = read_report(suite.events.read_bytes(), empty)
+    assert (read.report_fault, read.finished, len(read.tests)) == ("", True, 21)
+    failed = {trial.test.rpartition("::")[2] for trial in read.tests if trial.status == "failed"}
+    assert failed == {"test_number[7]", "test_that_dies"}
+    assert len(read.metrics) == 19
 
 
 def test_all_skipped_is_told_as_such(suite: Suite) -> None:

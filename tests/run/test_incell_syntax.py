@@ -15,7 +15,7 @@ INCELL = sorted((ROOT / "compat" / "run" / "incell").glob("*.py"))
 SUITES = sorted((ROOT / "matrices").glob("*/suite/**/*.py"))
 # Beyond the standard library and the suite's own modules.
 MAY_IMPORT = {
-    "incell": {"pytest", "probe", "compat_plugin", "compat_raised"},
+    "incell": {"pytest", "probe", "compat_plugin", "compat_raised", "launch"},
     "tff": {
         "pytest",
         "grpc",

@@ -83,6 +83,8 @@ class Shelf:
         """Return the records of a cell, oldest first."""
         return self._records.get(cell, ())
 
+    checkout = ""
+
     def newest_records(self, cell: str, lock_digest: str | None = None) -> Iterator[Record]:
         """Yield the records of a cell on a lock, or on any, newest first."""
         ours = reversed(self.records(cell))

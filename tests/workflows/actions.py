@@ -331,8 +331,9 @@ class Runner:
         assert given["persist-credentials"] == "false"
         depth = [] if given.get("fetch-depth") == "0" else ["--depth", "1"]
         command = ["git", "clone", "--quiet", *depth, "--branch", given.get("ref", "main")]
-        subprocess.run([*command, self.forge.origin.as_uri(), str(self.folder)], check=True)
-        return True, ""
+        place = self.folder / given.get("path", "")
+        done = subprocess.run([*command, self.forge.origin.as_uri(), str(place)], check=False)
+        return done.returncode == 0, ""
 
     def _upload(self, name: str, paths: list[str], missing: str) -> tuple[bool, str]:
         found = [path for path in paths if (self.folder / path).exists()]
@@ -354,6 +355,8 @@ class Runner:
 
     def _download(self, given: dict[str, str]) -> tuple[bool, str]:
         whole = [self.forge.artifacts / given["name"]] if "name" in given else []
+        if not all(artifact.is_dir() for artifact in whole):
+            return False, "there is no such artifact"
         for artifact in whole or sorted(self.forge.artifacts.glob(given["pattern"])):
             into = self.folder / given["path"] / ("" if whole else artifact.name)
             shutil.copytree(artifact, into, dirs_exist_ok=True, symlinks=True)

@@ -167,13 +167,14 @@ class TestEveryFile:
 
 def test_each_step_is_a_command_that_a_person_can_run() -> None:
     tools = re.compile(
-        r"\"\$GITHUB_ACTION_PATH/|compat |nox |gh auth |rm -rf \"matrices/|mkdir |touch |sudo "
-        r"|git ls-files |uv run python tools/|python -m pip install "
+        r"\"\$GITHUB_ACTION_PATH/|compat |nox |gh auth |rm -rf (\"matrices/|\.measured)|mkdir "
+        r"|touch |sudo |git ls-files |cp -R \.measured/|git add --force matrices"
+        r"|uv run python tools/|python -m pip install "
         r"|PYTHONPATH=\"\$place\" python "
     )
     shell = re.compile(
-        r"exit 1|if (grep|\[ -d|\[ \"\$ONLY_PROPOSED\" = true \]; then own=)|for lock|done$|fi$"
-        r"|(shards|site|token|jobs|place|own|SITE|lists)=|case|esac|[a-z |]+\) own="
+        r"exit 1|if (grep|\[ -d|\[ \"\$(ONLY_PROPOSED|RECORDS)\" = \S+ \]; then own=)|for lock"
+        r"|done$|fi$|(shards|site|token|jobs|place|own|SITE|lists)=|case|esac|[a-z |]+\) own="
         r"|if \[ \"\$COMMAND\" = publish"
         r"|echo \"(shards|sound|jobs|lists|::|\$PLAN\" > plan|\$lock )"
     )
@@ -245,7 +246,7 @@ def test_pull_requests_and_nights_have_the_pythons_of_the_matrix() -> None:
         if "with" in step and "interpreters" in step["with"]
     ]
     matrix = "matrices/${{ inputs.matrix }}/matrix.toml"
-    assert asked == [matrix, matrix, "${{ matrix.pythons }}"]
+    assert asked == [matrix, matrix, matrix, "${{ matrix.pythons }}"]
 
 
 def test_an_adopter_calls_the_reusable_workflow_in_six_lines() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from actions import EXAMPLE, HERE, Forge, read
+from actions import EXAMPLE, HERE, Forge, Job, read
 from support import github_server
 from support.fake_index import FakeIndex
 from support.github_api import GitHubApi, serving
@@ -110,7 +110,10 @@ def forge(tmp_path_factory: pytest.TempPathFactory, github: GitHubApi) -> Iterat
         "GITHUB_API_URL": github.url,
     }
     inputs = Forge(place / "caller", origin, environ, {}).enter(CALLER, "compat")
-    yield Forge(place, origin, environ, inputs | {"budget": "7m", "shards": "2"})
+    asked = {"budget": "7m", "shards": "2", "records": "main"}
+    forge = Forge(place, origin, environ, inputs | asked)
+    forge.jobs["head"] = Job("skipped")
+    yield forge
     index.stop()
 
 
@@ -343,6 +346,27 @@ def test_the_records_are_committed_and_the_pages_are_published(
     assert recorded.jobs["deploy"].result == "success"
 
 
+def test_unless_asked_nothing_is_committed_to_the_default_branch(
+    night: Forge, tmp_path: Path
+) -> None:
+    apart = night.copy(tmp_path)
+    apart.inputs = night.inputs | {"records": "compat-records"}
+    before = git("log", "--format=%s", "main", cwd=apart.origin)
+    apart.call(WORKFLOW, "cells", ["record", "attest"])
+    assert apart.called["record"].result == "success", apart.called["record"].said
+    assert git("log", "--format=%s", "main", cwd=apart.origin) == before
+    names = git("ls-tree", "-r", "--name-only", "compat-records", cwd=apart.origin).split()
+    assert {name.split("/")[2] for name in names} >= {"catalogue.json", "locks", "records"}
+    assert "matrices/ferry/matrix.toml" not in names
+    # The site has them, and the checkout beside the releases.
+    apart.run_all(WORKFLOW, ["head", "publish"])
+    assert apart.jobs["head"].result == "success", apart.jobs["head"].said
+    assert apart.jobs["publish"].result == "success", apart.jobs["publish"].said
+    pages = (apart.artifacts / "github-pages").rglob("index.html")
+    assert any("HEAD is commit" in page.read_text(encoding="utf-8") for page in pages)
+    assert git("log", "--format=%s", "main", cwd=apart.origin) == before
+
+
 def test_other_platforms_are_asked_and_their_runners_install_what_has_a_lock(
     recorded: Forge,
 ) -> None:
@@ -438,10 +462,9 @@ def test_a_cell_that_waits_for_a_first_run_runs_the_core_in_a_shard_and_no_other
 def test_of_a_pull_request_nothing_is_kept_or_published(night: Forge, tmp_path: Path) -> None:
     pull = Forge(tmp_path, night.origin, night.environ, night.inputs)
     pull.github["event_name"] = "pull_request"
-    pull.run_all(WORKFLOW, ["cells", "publish", "deploy"])
-    assert {name: job.result for name, job in pull.jobs.items()} == dict.fromkeys(
-        ("cells", "publish", "deploy"), "skipped"
-    )
+    names = ["cells", "head", "publish", "deploy"]
+    pull.run_all(WORKFLOW, names)
+    assert {name: job.result for name, job in pull.jobs.items()} == dict.fromkeys(names, "skipped")
 
 
 def test_a_pull_request_that_breaks_something_fails_and_names_it(

@@ -188,6 +188,33 @@ def test_what_was_learnt_is_committed_and_pushed_onto_what_others_pushed_meanwhi
     assert github.tokens == set()
 
 
+def test_a_branch_of_its_own_has_what_was_measured_alone(origin: Origin, run: Run) -> None:
+    (origin.place / "notes.md").write_text("a person's", encoding="utf-8")
+    git("add", "notes.md", cwd=origin.place)
+    origin.learn("first")
+    apart = ("keep", "ferry", "--apart", "--branch", "compat-records")
+    assert "pushed to compat-records" in run(origin.place, *apart).out
+    assert "nothing new" in run(origin.place, *apart).err
+    (origin.place / "matrices" / "other").mkdir()
+    (origin.place / "matrices" / "other" / "catalogue.json").write_text("{}", encoding="utf-8")
+    assert run(origin.place, "keep", "other", *apart[2:]).code == 0
+    (origin.place / RECORD).write_text("second", encoding="utf-8")
+    assert run(origin.place, *apart).code == 0
+    files = git("ls-tree", "-r", "--name-only", "compat-records", cwd=origin.bare).split()
+    assert sorted(files) == sorted(["matrices/other/catalogue.json", RECORD])
+    assert git("show", f"compat-records:{RECORD}", cwd=origin.bare) == "second"
+    assert len(origin.log("compat-records")) == 3
+    # The default branch, the commit here and what a person has staged are as before.
+    assert origin.log() == ["first"]
+    assert git("log", "--format=%s", cwd=origin.place).split() == ["first"]
+    assert git("diff", "--cached", "--name-only", cwd=origin.place).split() == ["notes.md"]
+    (origin.place / RECORD).write_text("third", encoding="utf-8")
+    origin.hook(PROTECTED.replace("refs/heads/main", "refs/heads/compat-records"))
+    refused = run(origin.place, *apart)
+    assert (refused.code, "GH006" in refused.err) == (3, True)
+    assert run(origin.place, "keep", "ferry", "--apart").code == 2
+
+
 def test_without_a_branch_it_only_commits_and_leaves_what_a_person_has_staged(
     origin: Origin, run: Run
 ) -> None:

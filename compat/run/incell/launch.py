@@ -35,7 +35,11 @@ def run_pytest(arguments: list[str]) -> int:
             return 1
         tell_broken_pytest(probe.describe(error))
         raise
+    own = sys.path[0]
     del sys.path[0], sys.modules["probe"]
+    if os.environ.get("COMPAT_PROCESSES"):
+        # The workers of xdist import them, too, and get the path of this process's start.
+        sys.path.append(own)
     join_packages()
     try:
         code = int(pytest.main([*plugin_options(), *arguments]))

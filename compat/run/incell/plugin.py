@@ -9,8 +9,9 @@ exception with an attribute `missing` (names that this version lacks); `record_p
 name)`; `record_property("metric", {name, value, unit, better})`. COMPAT_CORE holds the ids, one a
 line, of the only capabilities to run; unset, all run. COMPAT_NEWER holds the ids of tests that the
 subject's release lacked: they are skipped. With COMPAT_OFFLINE set, tests whose mark requires a
-network are skipped, too. PYTEST_DONT_REWRITE: it is imported before pytest starts, which would
-warn; a suite may turn warnings into errors.
+network are skipped, too. With pytest-xdist each worker writes the events of a test in one go, the
+first also those of the collection. PYTEST_DONT_REWRITE: it is imported before pytest starts, which
+would warn; a suite may turn warnings into errors.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ NEEDS_NETWORK = re.compile(
 NEEDS_NONE = re.compile(
     r"(?i)\b(no|not|without|off|offline|block\w*|disabl\w*|enabl\w*|allow\w*)\b"
 )
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 # Saved before pytest captures standard error, so that a stack dump reaches the cell's log.
 STDERR = os.dup(2)
 
@@ -52,6 +54,7 @@ class Stream:
         """Open the file for appending; a child started by a test does not inherit it."""
         self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         self.owner = os.getpid()
+        self.held = b""
 
     def send(self, event: str, **facts: Any) -> None:
         """A forked test must not write its parent's events twice."""
@@ -59,7 +62,13 @@ class Stream:
             return
         whole = dict(facts, event=event)
         line = json.dumps(whole, ensure_ascii=True, sort_keys=True, allow_nan=False)
-        left = line.encode("ascii") + b"\n"
+        left = self.held + line.encode("ascii") + b"\n"
+        if WORKER and event in ("start", "metric"):
+            self.held, left = left, b""
+        elif WORKER and (event == "finish" or (event != "end" and WORKER != "gw0")):
+            left = b""
+        else:
+            self.held = b""
         while left:
             left = left[os.write(self.file, left) :]
 
@@ -223,6 +232,14 @@ class EventHooks:
             spelling=", ".join(spellings)[:MESSAGE],
         )
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str) -> None:
+        """Report the test with which a worker of xdist died; it reported nothing itself."""
+        raised = {"type": "WorkerCrash", "message": "the process died", "where": crashitem}
+        test = identifier(crashitem)
+        self.stream.send("start", test=test, capability="")
+        self.stream.send("end", test=test, capability="", status="failed", seconds=0, raised=raised)
+
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: Any) -> Generator[None, Any, None]:
         outcome = yield
@@ -381,3 +398,10 @@ def suite_folder(argument: Any) -> str:
     """Return the folder that an argument of pytest names, with a separator at its end."""
     path = os.path.realpath(str(argument).split("::")[0])
     return (path if os.path.isdir(path) else os.path.dirname(path)) + os.sep
+
+
+if WORKER:
+    import launch  # type: ignore[import-not-found]
+
+    launch.join_packages()
+    launch.plugin_options()

@@ -17,7 +17,7 @@ from packaging.version import Version
 from compat.declare.capabilities import Described, group_of
 from compat.declare.matrix import Matrix, PackageAxis
 from compat.declare.platforms import own_name
-from compat.plan.cell import LANES, RECIPES, Cell, Recipe
+from compat.plan.cell import HEAD, LANES, RECIPES, Cell, Recipe
 from compat.plan.feasible import Kind
 from compat.results.answer import Answer, representative, representative_of_release
 from compat.results.compare import ChangeKind
@@ -69,6 +69,7 @@ from compat.site.wording import (
     UNCHANGED_WORDS,
     cause_sentence,
     cause_words,
+    checkout_words,
     count,
     cut_text,
     day,
@@ -98,16 +99,19 @@ def place_view(entries: Sequence[Answer], matrix: Matrix, pythons: Sequence[str]
     recipe = f", {recipe_words(spoken)}" if style.state in ("partial", "broken", "flaky") else ""
     is_old = _is_old(spoken)
     old = ", to be tested again" if is_old else ""
+    # A cell of a checkout has no page that names what fails.
+    lost = f": {listed(spoken.fails)} fails" if spoken.cell.is_local and spoken.fails else ""
     return Doc(
         css=f"{style.css} stale" if is_old else style.css,
         symbol=style.symbol,
-        sentence=f"{where}: {style.word}{recipe}{tested}{old}",
+        sentence=f"{where}: {style.word}{recipe}{tested}{old}{lost}",
         path=entry_page(spoken),
     )
 
 
 def has_page(entry: Answer) -> bool:
-    return bool(entry.runs) or entry.lock_digest is not None
+    is_known = bool(entry.runs) or entry.lock_digest is not None
+    return is_known and not entry.cell.is_local
 
 
 def entry_page(entry: Answer) -> str:
@@ -629,7 +633,10 @@ def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
              places[subject], python is None)
         for subject in parts[number]
     ]  # fmt: skip
-    in_columns = (board.get(others) for board in shown for others in columns)
+    of_checkout = _of_checkout(report, python) if number == 0 else {}
+    if of_checkout:
+        rows.insert(0, _row(report, HEAD, "", columns, every, of_checkout, python is None))
+    in_columns = (board.get(others) for board in (*shown, of_checkout) for others in columns)
     styles = Counter(place_style(entries) for entries in in_columns if entries)
     left = {others for board in shown for others in board} - {*columns}
     return Doc(
@@ -645,6 +652,7 @@ def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
             for place, subjects in enumerate(parts)
             if parts[1:]
         ],
+        head=checkout_words(report.parts.checkout, report.snapshot.checkout) if of_checkout else "",
         tested=_counts(places)[0],
         stale=any(representative(entries).stale for entries in _every(every_shown)),
         hidden=len(places) - len(every_shown),
@@ -714,6 +722,15 @@ def _shown_places(report: MatrixReport, python: Version | None) -> Board:
         return {subject: board for subject, board in worth_a_sign.items() if board}
 
     return report.snapshot.once(("shown-places", python), shown)
+
+
+def _of_checkout(report: MatrixReport, python: Version | None) -> dict[Versions, Places]:
+    matrix, places = report.snapshot.matrix, dict[Versions, Places]()
+    for entry in report.snapshot.checkout:
+        if not entry.cell.is_in_lane and python in (None, python_of(entry.cell, matrix)):
+            others = tuple(entry.cell.on(axis.name).version for axis in _other_axes(matrix))
+            places[others] = (*places.get(others, ()), entry)
+    return places
 
 
 def choices(report: MatrixReport) -> list[tuple[Version | None, int]]:
