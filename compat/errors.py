@@ -9,7 +9,7 @@ from compat.value import Value
 
 
 class Fault(Value, frozen=True, kw_only=True):
-    """One thing that is wrong, told in one line.
+    """One error, reported in one line.
 
     `code` is stable and meant for programs. `path` is the place: a file, and after a colon the key
     inside it. `hint` is the remedy; empty when the message says it all.

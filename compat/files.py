@@ -228,7 +228,7 @@ def locked(path: Path) -> Iterator[int]:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove the folder and all that is in it; links are removed, never followed.
+    """Remove the folder with its contents; links are removed, never followed.
 
     What shutil.rmtree gives up (some 1,000 levels, folders without rights) goes another way: each
     folder is moved to the top before it is emptied, so neither depth nor the length of a path

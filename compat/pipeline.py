@@ -79,8 +79,8 @@ class ProposedMoves(Value, frozen=True, kw_only=True):
 
 
 def discovered(workspace: Workspace, keep: bool) -> tuple[str, str]:
-    """Discover: ask the index for all that the matrix names, and keep the catalogue when told.
-    Return its text before, empty when there was none, and what it would be now.
+    """Discover: ask the index for every package that the matrix names; optionally store the
+    catalogue. Return its text before, empty when there was none, and what it would be now.
     """
     before = (read_if_there(workspace.catalogue_path) or b"").decode(errors="replace")
     after = encode_catalogue(workspace.rediscovered, workspace.matrix)
@@ -180,9 +180,8 @@ def asked_install(
     locker: Locker,
     redacted: Callable[[str], str],
 ) -> tuple[PlainAnswer, Lock | None]:
-    """Lock: ask a resolver about a plain install, whatever the plan knows of packages deeper in its
-    tree, and return its answer with the lock, if it came to one. Nothing is built for another
-    platform.
+    """Lock: resolve a plain install, whatever the plan knows about its indirect requirements.
+    Return the answer, and the lock if there is one. Nothing is built for another platform.
     """
     from compat.lock.recipe import locked_cell
 
@@ -527,8 +526,8 @@ def prober(workspace: Workspace, learner: RefusalLearner, locker: Locker) -> Cel
 def audited(
     workspace: Workspace, cell: Cell, locker: Locker, learner: RefusalLearner
 ) -> tuple[AuditedCell, PlainAnswer]:
-    """Lock: ask in earnest about a cell that clauses say cannot be locked. Keeps nothing. Where the
-    resolver speaks of a missing build first, the clauses' own facts are asked about.
+    """Lock: verify with a resolver that a cell cannot be locked, as its clauses say. Keeps nothing.
+    If the resolver first reports a missing build, it is asked again with the clauses' facts alone.
     """
     from compat.results.learnt import AuditedCell
 

@@ -115,7 +115,7 @@ class Workspace:
         return placed_suite(self.folder, self.matrix, self._cache)
 
     def newer_tests(self, lock: Lock) -> tuple[str, ...]:
-        """Its own tests that are newer than the release in a lock, as far as git tells."""
+        """Its own tests that are newer than the release in a lock, as far as git knows."""
         own = self.matrix.subject_axis.normalised_name
         release = next((pin.version for pin in lock.pins if pin.name == own), None)
         if release is None or not self.matrix.suite.tests:

@@ -31,7 +31,7 @@ class AdviceRow(Value, frozen=True):
     """A proven combination.
 
     Numbers index the table's lists: `at` the coordinates of each axis, `fails`, `faults` and
-    `lacks` the `capabilities` (`lacks` has all that it was not seen to have), the others the
+    `lacks` the `capabilities` (`lacks` has those that no run has shown), the others the
     `sentences`.
 
     `words` is the verdict in the words of pages; `score` is how much works; `failing` is what
@@ -72,8 +72,7 @@ class AdviceRow(Value, frozen=True):
 class AdviceTable(Value, frozen=True):
     """The proven combinations of a matrix, the best first, with the lists that they index.
 
-    `refusals` has, for each coordinate of each axis, the sentence that says why another one is
-    offered.
+    `refusals` gives, for each coordinate of each axis, the reason why another one is recommended.
     """
 
     matrix: str

@@ -134,7 +134,7 @@ def doctor_command(
 
 
 def _answers(matrix: str, asked: _Asked) -> "list[tuple[Workspace, Diagnosis]]":
-    """What the named matrix says, else each whose subject is what fails or is spoken of."""
+    """The results of the named matrix, else of each whose subject fails or is mentioned."""
     declared = _matrix_files()
     if not (matrix or any(map(asked.may_concern, declared.values()))):
         return []
@@ -229,8 +229,8 @@ def _is_piped() -> bool:
 
 
 def _text(place: str, most: int) -> str:
-    """The text of a file or of the standard input; of a longer message the end is taken, and of a
-    list all that a reader must refuse.
+    """The text of a file or of the standard input; a longer message is cut at its start, and a
+    longer list is read until it is refused.
     """
     if place == "-":
         data = sys.stdin.buffer.read(8 * MOST_CHARACTERS)
@@ -336,8 +336,8 @@ def _version_of(axis: "InterpreterAxis | PackageAxis", packages: PackageList) ->
 
 
 def _general(asked: _Asked, answers: "list[tuple[Workspace, Diagnosis]]") -> tuple[Finding, ...]:
-    """What holds without a matrix. Of a list, what a matrix says of the same package comes first;
-    and a run that works refutes what was only inferred.
+    """What holds without a matrix. For a list, results of a matrix about the same package come
+    first. A passing run refutes what was only inferred.
     """
     faults = tuple(finding for finding in asked.read.findings if finding.is_fault)
     if asked.message is not None:

@@ -65,8 +65,8 @@ def ask_installs(
 ) -> int:
     """Resolve plain installs on these platforms, without any on the matrix's own.
 
-    Those named, else all that metadata leaves open: unknown ones first, newest release first, then
-    the oldest answers.
+    The named ones, else all that metadata does not decide: unknown ones first, newest release
+    first, then the oldest answers.
     """
     meant = _meant(workspace, platforms, words)
     matrix, catalogue = workspace.matrix, workspace.kept_or_asked if platforms else None

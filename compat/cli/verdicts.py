@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from compat.results.judged import JudgedRun
     from compat.results.record import Capability, Record
 
-# Up to so many cells a line each says more than a grid.
+# Up to so many cells are shown as lines, more as a grid.
 FEW = 6
 _NAMED = 3
 

@@ -122,7 +122,7 @@ def worker_command(
 
     Offers interpreters, memory and disk; runs one cell at a time. Connects to the scheduler, so it
     may be behind a firewall. Stops if its canary or five cells in a row fail because of the
-    machine. Exits 3 then, or if no scheduler answers for ten minutes.
+    machine. Exits 3 then, or if no scheduler responds for ten minutes.
 
     Examples: compat fleet worker dask://127.0.0.1:8786; compat fleet worker dask://10.0.0.5:8786
     --tls ~/certificates --workers 4

@@ -112,7 +112,7 @@ class Prereleases(StrictValue, frozen=True):
 # below or above it.
 Outside = Literal["moved", "older", "newer"]
 OUTSIDE: tuple[Outside, ...] = get_args(Outside)
-# Whose fault it is that a capability fails; `KnownIssue` says more.
+# Whose fault it is that a capability fails, see `KnownIssue`.
 FaultOf = Literal["combination", "release", "index"]
 ANY = "any"
 NOTHING = "nothing"
@@ -162,7 +162,7 @@ Axis = InterpreterAxis | PackageAxis
 
 class When:
     """Conditions on coordinates, all of which must hold: axis name -> specifier, or `moved`,
-    `older` or `newer`: outside, below or above all that the subject's metadata admits.
+    `older` or `newer`: outside, below or above everything that the subject's metadata admits.
 
     A plain class, as msgspec would take axis names for the fields of a Struct.
     """
@@ -367,7 +367,7 @@ class Matrix(StrictValue, frozen=True):
         return next(axis for axis in self.packages if axis.name == self.subject)
 
     def with_axis(self, axis: Axis) -> "Matrix":
-        """Return the matrix with this axis instead of its own of that name."""
+        """Return the matrix with the axis of this name replaced."""
         axes = tuple(axis if other.name == axis.name else other for other in self.axes)
         return msgspec.structs.replace(self, axes=axes)
 

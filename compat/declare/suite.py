@@ -46,8 +46,8 @@ _CONDITIONAL = ("importorskip", "allow_module_level", "sys.modules", "sys.meta_p
 class Brought(Value, frozen=True, kw_only=True):
     """The packages that cells have besides the declared ones, normalised (PEP 503).
 
-    `locked`: they come from locks, whose pins are all that cells have; else only published
-    requirements are known.
+    `locked`: they come from locks, and cells have nothing else; else only published requirements
+    are known.
     """
 
     names: frozenset[str] = frozenset()
@@ -149,7 +149,7 @@ def _free_imports(text: str) -> Iterator[tuple[str, int]]:
 
 
 # A plugin of pytest: what brings it, the module to load, and the options and settings that only it
-# understands, as its documentation had them on 2026-11-22. Of what is not here nothing is said.
+# understands, as its documentation had them on 2026-11-22. Files that are not here are not judged.
 _NEVER = r"(?!)"
 _PLUGINS = (
     ("pytest-asyncio", "pytest_asyncio", r"--asyncio-mode(=|$)", r"asyncio_(mode|default_)"),
@@ -189,7 +189,7 @@ def unloaded_plugins(
                 *(key for key in settings if re.match(own_keys, key)),
             )
             word = next(iter(needing), "")
-            # An option that the suite itself speaks of may be its own.
+            # An option that the suite mentions may be its own.
             if not word or word.partition("=")[0] in python:
                 continue
             message, hint = f"{word} needs {distribution}", ""
@@ -227,8 +227,8 @@ def suite_faults(
     """Return what keeps a suite from running in any cell, or in those of the oldest interpreter.
 
     `texts` are its Python files and its settings of pytest by their path below it; None without a
-    folder. `brought` tells what cells hold besides what the declaration names; it is called only
-    where that matters.
+    folder. `brought` returns what cells hold besides what the declaration names; called only if
+    needed.
     """
     if texts is None:
         message = f"{shown(matrix.suite.path)} is not a directory"
@@ -259,7 +259,7 @@ def suite_faults(
 
 def _unparsable(matrix: Matrix, texts: Mapping[str, str], folder: str) -> Iterator[Fault]:
     # Yield the files that the matrix's oldest interpreter cannot parse, as far as this one can
-    # tell.
+    # check.
     oldest = min(release.release[:2] for release in matrix.interpreters.releases)
     running = sys.version_info[:2]
     if oldest > running or any("collect_ignore" in text for text in texts.values()):

@@ -103,7 +103,8 @@ def never(*_: object) -> NoReturn:
 
 
 class BatchSteps(Value, frozen=True, kw_only=True):
-    """What a batch does with each cell: stores its record with its attempts, none of a refusal.
+    """What a batch does with each cell: stores its record with its attempts; a resolution failure
+    has none.
 
     `locking` queries the index, so it is called only when needed; a batch of locks needs only
     `add`.

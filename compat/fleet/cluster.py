@@ -159,7 +159,7 @@ class ClusterHostile(ClusterLost):
 
 
 class CellOrder(StrictValue, frozen=True, kw_only=True):
-    """A cell to run, with all that a worker needs besides its folders.
+    """A cell to run, with what a worker needs besides its folders.
 
     This includes the suite's files by path, and whether all its indexes rank equally (`merged`).
     """
@@ -530,7 +530,7 @@ class Remote:
         self._drop_unfit(now)
 
     def _drop_unfit(self, now: float) -> None:
-        """Give up cells that had no worker for too long: all that need that Python."""
+        """Give up all cells of a Python for which no worker has come in time."""
         by_python = {python_resource(job.lock.inputs.python): job for job in tuple(self._waiting)}
         for series, example in by_python.items():
             missing = self.obstacle(example)

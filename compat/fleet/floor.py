@@ -230,7 +230,7 @@ class Minimum(Value, frozen=True, kw_only=True):
 
 
 class Minimums(Value, frozen=True, kw_only=True):
-    """The minimum of each direct dependency, and the lock that combines all that work.
+    """The minimum of each direct dependency, and the lock that combines those that work.
 
     `passing` counts the tests that pass with the newest versions; those of `failing` fail, so they
     say nothing about minimums. `chosen` counts those that the search used, if the budget did not

@@ -56,7 +56,7 @@ class Reporter(Protocol):
         """Called at each activity of an attempt, not for the canary; below `cell` is hostile."""
 
     def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
-        """Called after the last attempt at a cell; `attempts` are all that were made."""
+        """Called after the last attempt at a cell; `attempts` are all of them."""
 
     def faulted(self, worker: int, job: Job, why: str) -> None:
         """Called in place of `ended` when compat itself failed with a cell; the worker goes on."""

@@ -246,7 +246,7 @@ class GitHub:
         if "already exists" in refusal or "does not exist" in refusal:
             raise Again(refusal)
         raise ServiceUnreachable.of(
-            f"GitHub refuses to write {path}: {refusal}", hint="look at the repository's rules"
+            f"GitHub does not write {path}: {refusal}", hint="look at the repository's rules"
         )
 
     def _ask(

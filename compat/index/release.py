@@ -187,7 +187,7 @@ class Catalogue(Value, frozen=True):
         return next(own, ())
 
     def with_package(self, package: Package) -> "Catalogue":
-        """Return the catalogue with this package instead of its own of that name."""
+        """Return the catalogue with the package of this name replaced."""
         packages = (package if p.name == package.name else p for p in self.packages)
         return msgspec.structs.replace(self, packages=tuple(packages))
 

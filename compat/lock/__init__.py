@@ -1,1 +1,3 @@
-"""Resolves a feasible cell into a Lock, the exact pins to install, or a Refusal with its cause."""
+"""Resolves a feasible cell into a Lock, the exact pins to install, or a `Refusal`: a resolution
+failure with its cause.
+"""

@@ -1,4 +1,6 @@
-"""The interface of lockers: Inputs in; a Lock, or a Refusal with its cause, out."""
+"""The interface of lockers: Inputs in; a Lock, or a `Refusal` (a resolution failure with its
+cause), out.
+"""
 
 import datetime
 import hashlib

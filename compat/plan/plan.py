@@ -323,7 +323,7 @@ def _with_lowest(facts: Feasibility) -> Feasibility:
                 releases = (*lower, *own.selected(axis.select))
                 ordered = tuple(sorted(releases, key=lambda release: release.version))
                 catalogue = catalogue.with_package(replace(own, releases=ordered))
-                # The axis selects all that is left of the package.
+                # The axis selects every remaining release of the package.
                 select = replace(axis.select, specifier=SpecifierSet())
                 matrix = matrix.with_axis(replace(axis, select=select))
         facts.lanes[_LOWEST] = Feasibility(matrix, catalogue)
@@ -541,7 +541,7 @@ def explain(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
         obstacle = question(cell)
         if obstacle is not None:
             return (*lines, f"{sentence} -> {obstacle.kind}", f"infeasible: {obstacle.because}")
-        lines.append(f"{sentence} -> nothing in the way")
+        lines.append(f"{sentence} -> not blocked")
     return (*lines, "feasible: no known fact rules it out")
 
 

@@ -187,7 +187,7 @@ def _bars(as_of: AsOf, axis: Axis) -> Iterator[Bar]:
 
 
 Prospect = Literal["open", "dated", "runs", "held", "blocked", "settled"]
-# What further runs can fix, as far as known before they are made.
+# What further runs may fix, as far as is known without them.
 _MENDED_BY_RUNS: frozenset[Against] = frozenset(("witnesses", "missing", "stale"))
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 

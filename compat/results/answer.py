@@ -1,4 +1,4 @@
-"""The answer about a cell and its evidence: the one derived truth behind all that is shown."""
+"""The answer about a cell and its evidence: the one derived value behind all documents."""
 
 from __future__ import annotations
 
@@ -182,9 +182,8 @@ class Answer(StrictValue, frozen=True, kw_only=True):
     the package, neither subject nor on an axis, that blocks a result. `reasons` are sentences.
     `helpers` are the results of the tests of the suite's own files: no part of the kind.
 
-    `obstacle` is why the plan rules it out, `refusal` why it fails without a run. `lock_digest` is
-    None without a current lock. `planned` is false for a cell with records that the plan no longer
-    has.
+    `obstacle` is why the plan rules it out, `refusal` the resolution failure. `lock_digest` is None
+    without a current lock. `planned` is false for a cell with records that the plan no longer has.
 
     `history` has the runs; these fields summarise them: `first` is the start of the oldest,
     `newest` the day of the newest. `due` is why the cell is worth a run, `outdated` why the

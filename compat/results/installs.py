@@ -292,7 +292,9 @@ def platform_facts(
 def declared_installs(
     facts: Feasibility, platform: PlatformName | Literal[""] = ""
 ) -> Iterator[Install]:
-    """What metadata says of each release and Python on a platform, by default the matrix's own."""
+    """The answer of metadata for each release and Python on a platform, by default the matrix's
+    own.
+    """
     newest = _NewestFiles(facts)
     subject, python = facts.matrix.subject, facts.matrix.interpreters.name
     pairs: dict[tuple[Version, Version], list[Cell]] = {}

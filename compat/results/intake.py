@@ -203,7 +203,7 @@ def _unlike_a_run(record: Record, checkout: Checkout) -> str:
         return f"has outcome {outcome}, but no capability failed"
     for item in record.capabilities:
         if not checkout.suite_ids.has(item.id):
-            return f"tells of the capability {item.id[:80]!r}, which no test of the suite has"
+            return f"reports the capability {item.id[:80]!r}, which no test of the suite has"
     return ""
 
 

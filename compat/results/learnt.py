@@ -86,7 +86,7 @@ def decode_answers(
                 raise ValueError(f"{answer.cell[:80]!r} is not the id of a {kind}cell")
             refusal = answer.refusal
             if answer.outcome != LOCKED and (refusal is None or refusal.stage != "lock"):
-                raise ValueError(f"{answer.cell}: no resolver comes to {answer.outcome}")
+                raise ValueError(f"{answer.cell}: no resolver reports {answer.outcome}")
     return answers
 
 

@@ -316,7 +316,7 @@ def _refuse_unsound(record: Record) -> None:
     if len(record.log.encode()) > MOST_LOG_BYTES:
         raise ValueError(f"log: is longer than {MOST_LOG_BYTES} bytes")
     if record.outcome != decisive(record.outcomes):
-        raise ValueError(f"outcome: its attempts do not come to {record.outcome}")
+        raise ValueError(f"outcome: its attempts do not result in {record.outcome}")
     if levels := {a.isolation for a in record.attempts} - {record.isolation}:
         raise ValueError(f"isolation: attempts ran at {min(levels)}, not at {record.isolation}")
     for outcome in (record.outcome, *record.outcomes):

@@ -64,7 +64,7 @@ def refused_options(evidence: Evidence) -> Failed | None:
         return None
     refused = _REFUSED.search(step.log)
     why = refused["why"].strip() if refused else "it refuses how it is called"
-    return _fault("collect", f"mend what pytest is told: {why}", "pytest.ini")
+    return _fault("collect", f"correct pytest's arguments or settings: {why}", "pytest.ini")
 
 
 def lost_in_settings(evidence: Evidence) -> Failed | None:

@@ -16,7 +16,7 @@ HIGHEST_FIRST: tuple[Isolation, ...] = get_args(Isolation)
 # Never the caller's PATH: it may begin with a cell's folder, where hostile code may have put a
 # `bwrap`.
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# All that a cell at L3 reads of this machine, if present, besides its interpreter and its own
+# What a cell at L3 can read of this machine, if present, besides its interpreter and its own
 # folders. A read-only mount does not stop a connection to a socket, so folders with sockets are not
 # listed. docs/isolation.md prints the list; a test compares them.
 SYSTEM = """

@@ -65,8 +65,8 @@ class Disk:
     def is_full(self, pids: Sequence[int] = ()) -> bool:
         """Return whether the disk limit is exceeded or hardly anything is free; waits for no walk.
 
-        Counts the folders, the log, and nameless files that these processes hold. Where something
-        is unreadable, all that the disk lost counts.
+        Counts the folders, the log, and nameless files that these processes hold. If something is
+        unreadable, the whole loss of free disk space counts.
         """
         free = self._free()
         self.highest = max(self.highest, free)

@@ -48,9 +48,9 @@ class MovedPackage(Value, frozen=True, kw_only=True):
 class Repair(Value, frozen=True, kw_only=True):
     """What must give way in a cell, with the lock that proves it.
 
-    `refusal` is what blocks the cell as declared; empty when nothing does. Without a lock,
-    `remains` is what blocks it when every requirement has given way. `rule` makes the change in the
-    matrix. `refuted` are skipped versions, each with the recorded cell that fails with it.
+    `refusal` is what blocks the cell as declared, or empty. Without a lock, `remains` is what
+    blocks it when every requirement has given way. `rule` makes the change in the matrix. `refuted`
+    are skipped versions, each with the recorded cell that fails with it.
     """
 
     cell: str

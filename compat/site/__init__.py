@@ -1,1 +1,1 @@
-"""The `site` room: an Edition (all that is known on a day) in, the files of a static site out."""
+"""The `site` room: an Edition (everything known on a day) in, the files of a static site out."""

@@ -1,5 +1,4 @@
-"""The `site` room's input and output: all that one edition is made from, and the files that it
-becomes.
+"""The `site` room's input and output: the sources of one edition, and the files that it becomes.
 
 A producer is `files(edition) -> Iterator[SiteFile]`; the paths of files are those
 of `paths.py`.
@@ -84,7 +83,7 @@ class PartSource(Protocol):
 
 
 class MatrixReport:
-    """What an edition says of one matrix.
+    """The content of an edition about one matrix.
 
     `capabilities` are those that the suite describes; `suite` has the texts of its files, helpers
     to copy among them.
@@ -185,7 +184,7 @@ class MatrixReport:
 
     @cached_property
     def results(self) -> dict[str, list[tuple[Answer, Capability]]]:
-        """What each capability, and each test of a helper, came to in each known cell."""
+        """The result of each capability, and of each test of a helper, in each known cell."""
         results: dict[str, list[tuple[Answer, Capability]]] = {}
         for entry in self.snapshot.known:
             for capability in (*entry.capabilities, *entry.helpers):
@@ -318,7 +317,7 @@ class MatrixReport:
 
 
 class Edition:
-    """All that one edition of the site is made from; `day` is the date that it is published as.
+    """The sources of one edition of the site; `day` is the date that it is published as.
 
     The first report is the one that the home page opens with. `repository` is the `owner/name` on
     GitHub whose issues take reports; empty where there is none.

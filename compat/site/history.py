@@ -46,9 +46,9 @@ def events(snapshot: Snapshot) -> tuple[Event, ...]:
 
 
 def of_cell(entry: Answer, snapshot: Snapshot) -> Iterator[Event]:
-    """Yield the changes of one cell, the oldest first; what all its runs come to is known.
+    """Yield the changes of one cell, the oldest first; the result of all its runs is known.
 
-    Whose fault a failure was is told by what is known now.
+    Who is at fault for a failure is derived from all runs.
     """
     if not entry.is_tested:
         return
@@ -87,7 +87,7 @@ def of_cell(entry: Answer, snapshot: Snapshot) -> Iterator[Event]:
 
 def _is_repeated(last: Ran, run: Ran) -> bool:
     # Whether a run says what the one before it said, word for word: no verdict changes by it. A
-    # doubtful outcome counts once a second run comes to it. Equal capabilities are one object in
+    # doubtful outcome counts once a second run confirms it. Equal capabilities are one object in
     # the index.
     return (
         run.capabilities is last.capabilities

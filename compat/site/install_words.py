@@ -90,7 +90,7 @@ INSTALL_STYLES: dict[InstallState, StatusStyle] = {
 # What uv says where an index has a release, and no file of it fits; the cause is the same as where
 # it has none. Seen with uv 0.13.9 on 2026-11-23.
 _NO_WHEEL = "has no wheels with a matching"
-# What a failed run or a resolver says of these tells more than the state.
+# For these the message of the run or the resolver is more precise than the state.
 _EXPLAINED: tuple[InstallState, ...] = ("refused", "broken", "broken-smoke", "needs-build")
 _METADATA: tuple[InstallState, ...] = ("ruled-out", "not-admitted", "not-asked")
 
@@ -104,8 +104,8 @@ def platform_title(name: PlatformName) -> str:
 
 
 def install_reason(about: Install | InstallGroup) -> str:
-    """Return why, as one sentence without a date: what failed, or what the metadata says of this
-    release; of a package without a file on another platform, also its newest that has one.
+    """Return why, as one sentence without a date: what failed, or what the metadata of this release
+    refuses. For a package without a file on a platform, also its newest release with one.
     """
     install = about if isinstance(about, Install) else about.example
     style = INSTALL_STYLES[about.state]

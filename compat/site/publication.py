@@ -36,9 +36,8 @@ def write_site(
     """Write the edition into the folder, with redirects for the pages of earlier editions that are
     gone; `earlier` is the list of their addresses.
 
-    `sources` are all that the edition is made from: where the folder has an edition of the same
-    sources and of this code, none is made. Raises CompatError when the folder cannot be written, or
-    another process writes into it.
+    If the folder has an edition of the same `sources` and this code, none is made. Raises
+    CompatError when the folder cannot be written, or another process writes into it.
     """
     parts = repr((generation(), *sources))
     digest = hashlib.sha256(parts.encode(errors="surrogateescape")).hexdigest()

@@ -1,4 +1,4 @@
-"""What keeps a floor where it is, in sentences; the page, the API and the command say the same."""
+"""What pins a minimum version, in sentences; for the page, the API and the command."""
 
 from packaging.version import Version
 
@@ -142,7 +142,7 @@ def short_answer(floor: PythonFloor) -> str:
 
 
 def below_words(floor: PythonFloor) -> str:
-    """Return in a few words what the newest Python below came to: `3.8: no (type-error)`; empty
+    """Return in a few words the result on the newest Python below: `3.8: no (type-error)`; empty
     where none was tried.
     """
     if not floor.below:

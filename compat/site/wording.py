@@ -41,8 +41,8 @@ _FAULTS: dict[Blame, str] = {
 }
 # A date in a sentence; what is a part of a name, a version or a path is none.
 _ISO_DATE = re.compile(r"(?<![\w./+-])\d{4}-\d\d-\d\d(?![\w/+-]|\.\w)")
-# {0} stands for the subject. The second form needs none: it is said where the subject is empty, and
-# in brackets where the subject is named before.
+# {0} stands for the subject. The second form needs none: it is used where the subject is empty, and
+# in brackets after a named subject.
 _CAUSES: dict[Cause, tuple[str, str]] = {
     "requires-python": ("{0} does not admit this Python", "Python version not supported"),
     "no-artifact": ("the package index has no {0}", "no matching file on the package index"),

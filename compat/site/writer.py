@@ -29,8 +29,8 @@ _PAGE = 60
 
 
 class Manifest(Value, frozen=True):
-    """What an edition left beside its list of files; `sources` is a digest of all that it was made
-    from, `redirects` are the addresses that are gone, `gzipped` has the weight of each page.
+    """What an edition left beside its list of files; `sources` is a digest of its sources,
+    `redirects` are the addresses that are gone, `gzipped` has the weight of each page.
     """
 
     sources: str = ""
@@ -89,7 +89,7 @@ def write_edition(
 
     `earlier` are the addresses of pages that editions elsewhere had; `moved` makes the page that
     sends its reader from one address to another. Files other than pages that are no longer made
-    stay as they are. `sources` is a digest of all that the edition is made from, for `as_before`.
+    stay as they are. `sources` is a digest of the edition's sources, for `as_before`.
     """
     old, new, changed = _listed(folder), dict[str, Listed](), list[str]()
     weighed, gzipped = _manifest(folder).gzipped, dict[str, int]()

@@ -111,7 +111,7 @@ class Finding(Value, frozen=True):
 
 
 class Case:
-    """All that is known of one question."""
+    """What is known about one question."""
 
     def __init__(
         self,

@@ -142,9 +142,9 @@ def axes_of(report: MatrixReport) -> tuple[AxisCoordinates, ...]:
 
 
 class Counts(Value, frozen=True, kw_only=True):
-    """How many cells there are: in the plan; of these each once, as tested, undecided by its runs,
-    known to fail or expected to come to something without a run, untried, or ruled out; with a run
-    or a lock, stale; and by verdict.
+    """Numbers of cells: planned; of these each once as tested, undecided by its runs, known to
+    fail, inferred without a run, untried, or ruled out; with a run or a lock; stale; and by
+    verdict.
     """
 
     planned: int
@@ -244,10 +244,10 @@ _CODES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 class CellSummary(Value, frozen=True, kw_only=True):
     """What the API and the database say of every known cell: its verdict, and the runs that count.
 
-    `blocked_by` is the package that keeps the cell from an answer, null where none does. `tested`
-    is how many runs count, `passed` in how many of them every attempt passed; `isolation`
-    is that of the newest. `planned` is false for a cell that left the plan. `score` says how much
-    works, and whose fault the rest is.
+    `blocked_by` is the package that blocks an answer about the cell, or null. `tested` is how many
+    runs count, `passed` in how many of them every attempt passed; `isolation` is that of the
+    newest. `planned` is false for a cell that left the plan. `score` says how much works, and whose
+    fault the rest is.
     """
 
     id: str
@@ -351,17 +351,17 @@ class LiftedRequirement(Lifted, frozen=True, kw_only=True):
 
 
 class Links(Value, frozen=True, kw_only=True):
-    """Where more is said of a cell; `lock` is null when it has none."""
+    """The addresses of more about a cell; `lock` is null when it has none."""
 
     page: SitePath
     lock: SitePath | None
 
 
 class CellDocument(CellSummary, frozen=True, kw_only=True):
-    """All that is known of one cell.
+    """Everything known about one cell.
 
     `sentence` says what the outcome means, `explained` why, where the matrix declares it.
-    `cautions` are what it declares of outcomes that the cell may come to on another machine.
+    `cautions` are its declarations about other outcomes on other machines.
 
     `helpers` has the result of each test of the suite's own helpers.
     `works` has each capability that works, `capabilities` all that was said of each other one.
@@ -533,9 +533,7 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 
 
 class ReleaseFile(Value, frozen=True, kw_only=True):
-    """A release that a coordinate stands for, and when it was released, as far as the index
-    tells.
-    """
+    """A release that a coordinate stands for, and its release date, if the index has it."""
 
     version: str
     uploaded: datetime.datetime | None
@@ -633,8 +631,8 @@ class ChangesDocument(Document, frozen=True, kw_only=True):
 
 
 class AsOfDocument(Dated, frozen=True, kw_only=True):
-    """The verdict of each tested cell at the end of a day on which some verdict changed, worked out
-    from the runs up to that day; whose fault a failure was is told by what is known now.
+    """The verdict of each tested cell at the end of a day on which some verdict changed, derived
+    from the runs up to that day; who is at fault for a failure is derived from all runs.
     """
 
     verdicts: dict[str, Kind]
@@ -829,8 +827,8 @@ class WorksInstead(Value, frozen=True, kw_only=True):
 
 
 class InstallRow(Value, frozen=True, kw_only=True):
-    """A plain install on one Python, of the matrix's own platform where `platform` is empty: what
-    it comes to, and what works instead, null where nothing was tested.
+    """A plain install on one Python, of the matrix's own platform where `platform` is empty: its
+    result, and what works instead, null if nothing was tested.
 
     `because` is the number of its sentence in `sentences`; the rest is as the command line has it.
     """
@@ -853,7 +851,7 @@ class InstallRow(Value, frozen=True, kw_only=True):
 
 
 class PlainCause(StrictValue, frozen=True, kw_only=True):
-    """One answer, with all plain installs that came to it: the releases by Python, oldest first.
+    """One answer, with all plain installs that have it: the releases by Python, oldest first.
 
     `on` are the first and the last day of these answers, null where metadata says it. `example` is
     the sentence of the newest release.
@@ -880,7 +878,7 @@ class OtherPlatformFacts(Value, frozen=True, kw_only=True):
 
 
 class Installs(Document, frozen=True, kw_only=True):
-    """What a plain install of each release on each Python comes to, oldest release first: on the
+    """The result of a plain install of each release on each Python, oldest release first: on the
     matrix's own platform, with each cause once, or on others, where nothing was run.
 
     `resolves` means that a resolver finds packages, not that they work; `on` is the day of a row's
@@ -897,7 +895,7 @@ class Installs(Document, frozen=True, kw_only=True):
 
 
 class LanesDocument(Document, frozen=True, kw_only=True):
-    """What the lanes of a matrix came to, each cell held against an ordinary one.
+    """The results of a matrix's variants, each cell compared with a regular one.
 
     Only a matrix that declares a lane has this document. The cells of lanes colour no place of the
     grid and stand in no other document.
@@ -960,7 +958,7 @@ def _instead(report: MatrixReport, install: Install) -> WorksInstead | None:
 
 
 class BelowDocument(CellBelow, frozen=True, kw_only=True):
-    """A cell below, with one sentence of what it came to, and the API that its failures miss."""
+    """A cell below, with its result in one sentence, and the API that is missing where it fails."""
 
     sentence: str
     api_missing: tuple[str, ...]

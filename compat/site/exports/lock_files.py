@@ -19,7 +19,7 @@ from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.paths import lock_file, lock_part
 
 WHEELS = "wheels.json"
-# So much of a sha256 tells the few files of one release apart.
+# This much of a sha256 distinguishes the few files of one release.
 _SHORT = 12
 
 

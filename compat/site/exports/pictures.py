@@ -25,8 +25,8 @@ from compat.value import Value
 
 CACHE_SECONDS = 3600
 NO_DATA = "no data"
-# White text has a contrast of at least 5:1 on each, and no two are told apart by colour alone: the
-# words differ.
+# White text has a contrast of at least 5:1 on each, and no two differ by colour alone: the words
+# differ.
 BLUE, AMBER, RED, GREY = "#0b5cad", "#8a5a00", "#8f1d14", "#6b6b6b"
 _COLOURS: dict[State, str] = {
     "works": BLUE,

@@ -44,7 +44,7 @@ GOAL_WORDS: dict[Goal, str] = {
     "minimum": "the oldest that works",
 }
 _MOST_REASONS, _MOST_NEWS, _MOST_PYTHONS = 5, 6, 5
-# What the form says of a version that is no coordinate; `$version` is what was asked for.
+# The form's message for a version that the matrix does not have; `$version` is that version.
 _NEWER = Template("$label $$version is not in this matrix: the newest is $newest$why.")
 _OLDER = Template("$label $$version is not in this matrix: the oldest is $oldest.")
 _OTHER = Template("$label $$version is not in this matrix, which has $oldest to $newest.")
@@ -77,8 +77,9 @@ def answer_page(report: MatrixReport, coordinates: Mapping[str, Version]) -> Doc
 
 
 def advice(report: MatrixReport, coordinates: Mapping[str, Version]) -> Doc:
-    """Return an answer: the best card, or where nothing fits what is in the way and the nearest,
-    with what it changes. `says` is the answer in one short sentence, which a script reads out.
+    """Return an answer: the best card, or, if nothing fits, what blocks it and the nearest
+    combination with its changes. `says` is the answer in one short sentence, which a script reads
+    out.
     """
     axes = [axis for axis in report.snapshot.matrix.axes if axis.name in coordinates]
     wants = tuple(exactly(axis, coordinates[axis.name]) for axis in axes)

@@ -257,8 +257,7 @@ def _whole_site(edition: Edition) -> Iterator[Page]:
         about = f"What works with {report.snapshot.matrix.title}, for each Python."
         box = partial(embed_box, report)
         yield of(embed_path(report.name), "embed", title, box, about=about, canonical=home)
-    # The sections of the first report answer without its name too, so that a short address can be
-    # told.
+    # The sections of the first report answer without its name too, so that short addresses work.
     names, first = {report.name for report in edition.reports}, edition.reports[0]
     short = section_paths(first) | {old: page(first.name, new) for old, new in JOINED.items()}
     for section, path in short.items():

@@ -121,7 +121,7 @@ class Printer:
 
     def _about(self) -> Iterator[Page]:
         contents = (self.folder / "pages" / "README.md").read_text(encoding="utf-8")
-        # The sidebar has the headings and links of the contents without what is said of each.
+        # The sidebar has the headings and links of the contents without their descriptions.
         contents = re.sub(r"\): .*$", ")", contents.partition("\n## ")[2], flags=re.MULTILINE)
         contents = f"## {contents}"
         for path in sorted((self.folder / "pages").glob("*.md")):
@@ -135,7 +135,7 @@ class Printer:
             )
 
     def html(self, page: Page) -> bytes:
-        # A page of no matrix speaks of the first one.
+        # A page about no matrix uses the first one.
         report = self.edition.report(page.matrix or self.edition.reports[0].name)
         return self._print(
             page.template,
@@ -221,7 +221,7 @@ def assets() -> Path:
 
 
 def generation() -> str:
-    """Return a digest of the installed code and templates: a change makes every file anew."""
+    """Return a digest of the installed code and templates: a change renders every file again."""
     package = Path(str(resources.files("compat")))
     total = hashlib.sha256()
     sources = {path.relative_to(package): path for path in package.rglob("*.py")}

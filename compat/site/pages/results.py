@@ -859,10 +859,10 @@ def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
 
 
 def release_view(report: MatrixReport, version: Version) -> Doc:
-    """Return the page of a release. `spoken` is its representative cell, None where none was
-    tested; `cautions` are what is declared of its cells on other machines. `best` is what to
-    install of it, ranked by proof: often another cell; None where none works or their locks have
-    changed. `rows` is its own grid, a row for each Python.
+    """Return the page of a release. `spoken` is its representative cell, None if none was tested;
+    `cautions` are the declarations about its cells on other machines. `best` is what to install of
+    it, ranked by proof: often another cell; None where none works or their locks have changed.
+    `rows` is its own grid, a row for each Python.
     """
     axis, versions = report.snapshot.matrix.subject_axis, subject_versions(report)
     number, releases = versions.index(version), report.facts.subject_releases(version)
@@ -870,7 +870,7 @@ def release_view(report: MatrixReport, version: Version) -> Doc:
     newest = next((release for release in reversed(releases) if not release.yanked), None)
     entries = report.entries_at({axis.name: version})
     spoken, floor = representative_of_release(entries), report.python_floors.get(version)
-    # Nothing is said of what keeps the Python of a release whose sources were not read.
+    # There is no reason for the minimum Python of a release whose sources were not read.
     is_read = floor is not None and floor.needs is not None
     boards = {python: board.get(version, {}) for python, board in report.board.items()}
     columns = _columns(report, [*boards.values()])
@@ -887,7 +887,7 @@ def release_view(report: MatrixReport, version: Version) -> Doc:
         version=version,
         yanked=bool(releases) and newest is None,
         spoken=spoken if spoken.is_tested else None,
-        # What is said of cells that nobody tried stands on their own pages.
+        # Untested cells are described on their own pages.
         cautions=[
             *dict.fromkeys(
                 caution
