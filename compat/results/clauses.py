@@ -265,4 +265,4 @@ def _refuse_unsound(clause: Clause | FileClause, stage: Stage, *cells: str) -> N
     outcome = parse_outcome(clause.outcome)
     if not isinstance(outcome, Failed) or outcome.stage != stage:
         who = "resolver" if stage == "lock" else "import"
-        raise ValueError(f"{clause.cell}: no {who} fails with {clause.outcome[:80]}")
+        raise ValueError(f"{clause.cell}: no {who} reports {clause.outcome[:80]}")

@@ -241,7 +241,10 @@ class TestAForgedRecord:
     def test_whose_attempts_say_something_else_is_refused(self, tmp_path: Path) -> None:
         # Whoever forges one knows how its digest is made.
         for number, (change, why) in enumerate(
-            [({"isolation": "L0"}, "attempts ran at L0"), ({"outcome": RED}, "do not come to pass")]
+            [
+                ({"isolation": "L0"}, "attempts ran at L0"),
+                ({"outcome": RED}, "do not result in pass"),
+            ]
         ):
             raw = raw_of(sound())
             raw["attempts"] = [*raw["attempts"], {**raw["attempts"][0], **change}]
@@ -304,9 +307,7 @@ class TestAForgedRecord:
         put(tmp_path, sound(capabilities=(Capability(id=name, status="yes"),)))
         told = [each.message for each in look(tmp_path).values() if isinstance(each, Fault)]
         assert told == (
-            []
-            if is_known
-            else [f"tells of the capability {name!r}, which no test of the suite has"]
+            [] if is_known else [f"reports the capability {name!r}, which no test of the suite has"]
         )
 
     def test_has_any_capability_where_only_a_run_can_tell_which_there_are(

@@ -38,8 +38,8 @@ def test_answers_are_read_as_they_were_written() -> None:
     [
         (PlainAnswer(cell="../escape", on=DAY, outcome="locked"), "not the id of a fresh cell"),
         (PlainAnswer(cell=f"{CELL}+relaxed", on=DAY, outcome="locked"), "not the id of a fresh"),
-        (PlainAnswer(cell=CELL, on=DAY, outcome="pass"), "no resolver comes to pass"),
-        (PlainAnswer(cell=CELL, on=DAY, outcome="test-fail:error(x)"), "no resolver comes to"),
+        (PlainAnswer(cell=CELL, on=DAY, outcome="pass"), "no resolver reports pass"),
+        (PlainAnswer(cell=CELL, on=DAY, outcome="test-fail:error(x)"), "no resolver reports"),
         (PlainAnswer(cell=CELL, on=DAY, outcome="works"), "neither 'pass' nor"),
     ],
 )

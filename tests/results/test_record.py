@@ -121,7 +121,7 @@ class TestWhatCannotBeARecord:
             ({"run_url": "javascript:alert(1)"}, "regex"),
             ({"matrix": "../tff"}, "regex"),
             ({"lock_digest": "abc"}, "regex"),
-            ({"outcome": outcome("test-fail:error(other)")}, "its attempts do not come to"),
+            ({"outcome": outcome("test-fail:error(other)")}, "its attempts do not result in"),
             ({"capabilities": capabilities(sum="no")}, "cannot pass"),
             ({"capabilities": (*capabilities(sum="yes"), *capabilities(sum="yes"))}, "twice"),
             ({"installed": (Installed(name="dep", version="1.0"),) * 2}, "installed: .* twice"),

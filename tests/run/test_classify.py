@@ -433,7 +433,7 @@ WAYS: list[tuple[str, Evidence]] = [
     ),
     (
         (
-            "collect-fail:suite-fault(mend what pytest is told: pytest.ini:3: no section header"
+            "collect-fail:suite-fault(correct pytest's arguments or settings: pytest.ini:3: no section header"
             " defined; at pytest.ini)"
         ),
         but(
