@@ -490,7 +490,8 @@ def names_of_all():
         is_shared = len(found.get(head, ()) or found.get(f"{head}()", ())) > 1
         if len(packages) < (4 if key[0] != "." else 2) and (is_shared or key[0] == "."):
             found[key] = packages
-    owners = {name: sorted(packages) for name, packages in found.items() if len(packages) <= 16}
+    most = max(16, len(set(modules.values())) // 6)  # what more packages have identifies none
+    owners = {name: sorted(packages) for name, packages in found.items() if len(packages) <= most}
     size = write("names.xz", ALIASES | modules | {name.lower(): ALIASES[name] for name in ALIASES})
     # One line a name, so that it is found without parsing a hundred thousand of them.
     lines = "".join(f"\n{name}\t{' '.join(owners[name])}" for name in sorted(owners)) + "\n"

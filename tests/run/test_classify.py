@@ -433,8 +433,8 @@ WAYS: list[tuple[str, Evidence]] = [
     ),
     (
         (
-            "collect-fail:suite-fault(correct pytest's arguments or settings: pytest.ini:3: no section header"
-            " defined; at pytest.ini)"
+            "collect-fail:suite-fault(correct pytest's arguments or settings: pytest.ini:3: no"
+            " section header defined; at pytest.ini)"
         ),
         but(
             collected=None,

@@ -6,6 +6,7 @@ shared part: the direction, and a release or a Python with known files.
 """
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cached_property
@@ -945,7 +946,8 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
             takers = known.takers(argument) if (known := api(package)) else ()
             current = case.versions[package]
             matched = matched or next((p for p in takers if p.place_of(current) not in p.had), None)
-    if matched is None and fact.kind == "+" and not owners(f"{last}()"):
+    is_pythons = "." in name and top in sys.stdlib_module_names
+    if matched is None and fact.kind == "+" and (is_pythons or not owners(f"{last}()")):
         of_python = library().accepts(last, argument)
         matched = of_python if of_python is not None and of_python.is_known else None
     inner = _callers(case)[-1:] if fact.kind == "+" and not is_qualified else ()
