@@ -395,16 +395,16 @@ class Dependencies:
     def _dead(self, pinned: Pinned, question: Question, refusals: _Refusals) -> Obstacle:
         asks = pinned.required_by(question.subject)
         archive = self._archives.get(pinned.name)
-        beside = f" (--find-links {archive.find_links})" if archive else ""
+        more = f" (pip with --find-links {archive.find_links} may find it)" if archive else ""
         if not refusals:
-            because = f"{asks}, and the index has no such release{beside}"
+            because = f"{asks}, and the index has no such release{more}"
             return Obstacle(
                 kind="no-artifact", between=(pinned.text,), because=because, package=pinned.name
             )
         first = next(r for kind in _KINDS for r in refusals.values() if r.kind == kind)
         each = by_reason({version: refusal.because for version, refusal in refusals.items()})
         other = question.texts.get(first.between[0], first.between[0])
-        because = f"{asks}: {each}{beside if first.kind == 'no-artifact' else ''}"
+        because = f"{asks}: {each}{more if first.kind == 'no-artifact' else ''}"
         between = (pinned.text, other)
         return Obstacle(kind=first.kind, between=between, because=because, package=pinned.name)
 

@@ -71,7 +71,7 @@ def test_an_archive_that_may_have_what_the_index_lacks_is_named() -> None:
     for cell, is_named in (("py3.9-dep1-demo1.1", True), ("py3.9-dep2-demo1.2", False)):
         found = known.obstacle(parse_cell(cell, MATRIX))
         assert found is not None
-        named = " (--find-links https://wheels.example/all.html)"
+        named = " (pip with --find-links https://wheels.example/all.html may find it)"
         assert found.because.endswith(named) is is_named
 
 
