@@ -140,6 +140,8 @@ def own_suite(
         by_name = {str(canonicalize_name(name)): name for name in table}
         usual = [by_name[name] for name in _GROUPS if name in by_name]
         others = [name for name in table if re.search(r"test|dev|tox\.ini", name, re.IGNORECASE)]
+        # A list `tests.in` says what tests need; `tests.txt` may be what it was compiled to once.
+        others.sort(key=lambda name: ("test" not in name.lower(), not name.endswith(".in")))
         every = dict.fromkeys((*usual, *others, *table))
         asked = {name: list(_requirements(project, key, name)) for name in every}
         names = [

@@ -222,6 +222,25 @@ def test_the_folder_of_tests_nearest_to_the_top_is_taken(
     assert (f'tests = "{tests}"\n' if tests else 'path = "suite"\n') in text
 
 
+def test_of_several_lists_the_source_of_that_for_tests_is_taken(run: Run, empty: Path) -> None:
+    (empty / "pyproject.toml").write_text('[project]\nname = "my-lib"\n')
+    lists = {
+        "dev.txt": "pytest==8.1\nmarkupsafe==2.1.5\n",
+        "tests.in": "pytest\nfreezegun\n",
+        "tests.txt": "pytest==8.1\nfreezegun==1.4\n",
+    }
+    for folder, files in (
+        ("tests", {"test_a.py": "def test_a(): pass\n"}),
+        ("requirements", lists),
+    ):
+        (empty / folder).mkdir()
+        for name, text in files.items():
+            (empty / folder / name).write_text(text)
+    assert run("init").code == 0
+    text = (empty / "matrices" / "my-lib" / "matrix.toml").read_text()
+    assert 'requirements = ["pytest", "freezegun"]' in text
+
+
 def test_a_group_that_no_lock_can_hold_is_said_at_once(run: Run, empty: Path) -> None:
     pyproject = (
         '[project]\nname = "my-lib"\n[dependency-groups]\ntest = ["pytest", "a @ file:///a"]\n'
