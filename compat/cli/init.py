@@ -1,7 +1,7 @@
 """The command that writes a first matrix: `compat init`."""
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -27,9 +27,11 @@ from compat.draft.draft import (
 )
 from compat.errors import CompatError, UsageError
 from compat.index.pypi import PyPISource
+from compat.lock.refusals import builds_asked_for
 from compat.plan.cell import parse_cell
 from compat.policy.evaluation import PYTHONS
 from compat.run.classify import lost_modules
+from compat.run.outcome import Failed
 from compat.run.suitefiles import project_settings
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
@@ -88,7 +90,9 @@ def init_command(
     if own is not None and suite.is_own:
         for _ in range(_PROOFS if draft.quick else 0):
             workspace = workspace_of(draft.name, folder)
-            whole = with_modules(suite, _lost_in_a_run(workspace, draft, run), own)
+            faults = _faults_of_a_run(workspace, draft, run)
+            modules = [module for fault in faults for module in lost_modules(fault)]
+            whole = with_builds(with_modules(suite, modules, own), map(str, faults))
             if whole == suite:
                 break
             suite = whole
@@ -106,12 +110,23 @@ def with_modules(suite: SuiteDraft, modules: Sequence[str], project: Project) ->
     return msgspec.structs.replace(suite, requirements=(*suite.requirements, *added))
 
 
+def with_builds(suite: SuiteDraft, faults: Iterable[str]) -> SuiteDraft:
+    """Allow the builds without which what the tests require cannot be locked, and report them: a
+    plain install builds them, too.
+    """
+    every = dict.fromkeys(release for text in faults for release in builds_asked_for(text))
+    added = tuple(release for release in every if release not in suite.builds)
+    if added:
+        note(f"built from source for the tests: {listed(added)}")
+    return msgspec.structs.replace(suite, builds=(*suite.builds, *added))
+
+
 # How often a draft is mended by what a run of its tests lacks: a module that is brought may show
 # that another one is lacking.
 _PROOFS = 4
 
 
-def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool) -> tuple[str, ...]:
+def _faults_of_a_run(workspace: Workspace, draft: Draft, run: bool) -> tuple[Failed, ...]:
     from compat import pipeline
     from compat.cli.progress import Progress
     from compat.cli.this_machine import Interruption, ThisMachine
@@ -131,12 +146,11 @@ def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool) -> tuple[str, 
         return ()
     interruption.exit_if_interrupted()
     workspace.refresh()
-    lost = tuple(module for fault in result.suite_faults for module in lost_modules(fault))
     if result.suite_faults or result.is_incomplete:
         note(f"warning: the tests have no result in {cell}, so the suite is not proven")
     elif not given.as_json:
         print_verdicts(workspace, [cell])
-    return lost
+    return result.suite_faults
 
 
 # Where a project lists what its tests need besides pyproject.toml.

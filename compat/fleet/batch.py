@@ -287,9 +287,9 @@ class Batch:
                 self._outcomes[cell] = str(failed)
                 self._reporter.counted(cell, f"{failed}: {obstacle.because}")
             case Refusal(cause="suite-fault") as refusal:
-                self._suite_faults.append(
-                    Failed(stage="lock", cause=refusal.cause, subject=refusal.subject)
-                )
+                why = f"{refusal.subject}: {refusal.because}"
+                fault = Failed(stage="lock", cause=refusal.cause, subject=why)
+                self._suite_faults.append(fault)
                 self._reporter.counted(cell, f"{refusal}: {refusal.because}")
             case Refusal() as refusal:
                 machine, workspace = self._machine, self._workspace

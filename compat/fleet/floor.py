@@ -26,6 +26,7 @@ from compat.index.release import Release
 from compat.lock.lockfile import Lock, Locker, Refusal
 from compat.lock.mixed import CheckoutLocker, usable_wheel
 from compat.lock.recipe import declared, has_floor, inputs_of
+from compat.lock.refusals import builds_asked_for
 from compat.plan.cell import Cell, Coordinate, Recipe, axis_coordinates
 from compat.plan.plan import Infeasible, checkout_cells, fate_of
 from compat.plan.platform import marker_values
@@ -353,8 +354,8 @@ class MinimumSearch:
 
     def baseline(self) -> Untestable | None:
         """Run the tests with the newest versions; return why they cannot run, else None."""
-        builds = [f"{name}=={v}" for name in self._bounded for v in self._source_only(name)]
-        missing = [text for text in builds if text not in self._cells.workspace.matrix.builds]
+        every = [f"{name}=={v}" for name in self._bounded for v in self._source_only(name)]
+        missing = [text for text in every if text not in self._cells.workspace.matrix.builds]
         if missing:
             return Untestable(because="no wheel of the minimum", builds=tuple(missing))
         try:
@@ -368,8 +369,8 @@ class MinimumSearch:
         if isinstance(newest, Refusal):
             why = f"{newest.subject}: {newest.because}"
             # The tests' requirement has no wheel either, and a plain install builds it.
-            built = re.findall(r'add "([\w.-]+==[\w.!+-]+)" to builds', why)
-            return Untestable(because=why, is_refused=not built, builds=tuple(dict.fromkeys(built)))
+            builds = builds_asked_for(why)
+            return Untestable(because=why, is_refused=not builds, builds=builds)
         result = self._ran("newest", newest)
         faults = result.suite_faults
         if faults:

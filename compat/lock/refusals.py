@@ -116,6 +116,14 @@ def _sentence(fact: Demand) -> str:
     return f"{f'{fact.asker} depends on' if fact.who else 'you require'} {fact.requirement}"
 
 
+def builds_asked_for(text: str) -> tuple[str, ...]:
+    """Return the releases, `NAME==VERSION`, that `needs_builds` says a build would have to make."""
+    listed = re.findall(r"add (.+?) to builds in matrix\.toml", text)
+    return tuple(
+        dict.fromkeys(release for each in listed for release in each.strip('"').split('", "'))
+    )
+
+
 def needs_builds(refusal: Refusal, pins: Sequence[Pin]) -> Refusal:
     releases = [f"{pin.name}=={pin.version}" for pin in pins]
     names = ", ".join(releases)

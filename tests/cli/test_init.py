@@ -11,10 +11,12 @@ from support.local_index import WHEN, fill
 from support.ran import Run
 from support.zoo import wheel
 
+from compat.cli.init import with_builds
 from compat.cli.options import workspace_of
 from compat.draft.draft import (
     Target,
     axis_name,
+    import_suite,
     imported_alone,
     module_of,
     newest_series,
@@ -22,6 +24,8 @@ from compat.draft.draft import (
     weighed,
 )
 from compat.index.release import Artifact, Package, Release
+from compat.lock.lockfile import Pin, Refusal
+from compat.lock.refusals import needs_builds
 
 LIBRARY = {
     "my-lib": [
@@ -445,3 +449,14 @@ def test_what_only_people_run_is_left_out_of_tests() -> None:
 )
 def test_the_module_is_that_of_the_wheel(paths: list[str], module: str) -> None:
     assert module_of("My-Lib", paths) == module
+
+
+def test_what_the_tests_need_and_only_a_build_makes_is_built() -> None:
+    suite = import_suite("my_lib", "my-lib", "")
+    need = "lock-fail:suite-fault(your tests need plugin==2 through plugin~=2: {})"
+    pins = [Pin(name, Version("2"), ()) for name in ("plugin", "other")]
+    refused = needs_builds(Refusal(cause="conflict", subject="", because=""), pins)
+    fault = need.format(refused.because)
+    built = with_builds(suite, [fault, fault])
+    assert built.builds == ("plugin==2", "other==2")
+    assert with_builds(built, [fault, "import-fail:suite-fault(no module)"]) == built
