@@ -1,6 +1,7 @@
 """The command that writes a first matrix: `compat init`."""
 
 import platform
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from compat.draft.draft import (
     draft_of,
     import_suite,
     library_of,
+    only_in,
     own_suite,
     target_of,
 )
@@ -30,6 +32,7 @@ from compat.index.pypi import PyPISource
 from compat.lock.refusals import builds_asked_for
 from compat.plan.cell import parse_cell
 from compat.policy.evaluation import PYTHONS
+from compat.results.record import Capability
 from compat.run.classify import lost_modules
 from compat.run.outcome import Failed
 from compat.run.suitefiles import project_settings
@@ -90,9 +93,10 @@ def init_command(
     if own is not None and suite.is_own:
         for _ in range(_PROOFS if draft.quick else 0):
             workspace = workspace_of(draft.name, folder)
-            faults = _faults_of_a_run(workspace, draft, run)
+            faults, failing = _trial(workspace, draft, run)
             modules = [module for fault in faults for module in lost_modules(fault)]
             whole = with_builds(with_modules(suite, modules, own), map(str, faults))
+            whole = without_files_beside(whole, failing)
             if whole == suite:
                 break
             suite = whole
@@ -121,12 +125,30 @@ def with_builds(suite: SuiteDraft, faults: Iterable[str]) -> SuiteDraft:
     return msgspec.structs.replace(suite, builds=(*suite.builds, *added))
 
 
+# A cell has the folder of tests alone, not the checkout around it.
+_BESIDE = re.compile(r"FileNotFoundError: .*'suite/")
+
+
+def without_files_beside(suite: SuiteDraft, failing: Iterable[Capability]) -> SuiteDraft:
+    """Leave out tests that read files beside their folder, and report them: that says nothing about
+    the versions.
+    """
+    names = [test.id for test in failing if _BESIDE.match(test.subject)]
+    if not names:
+        return suite
+    note(f"left out because they read files beside the tests: {listed(names)}")
+    return only_in(suite, (), names)
+
+
 # How often a draft is mended by what a run of its tests lacks: a module that is brought may show
 # that another one is lacking.
 _PROOFS = 4
 
 
-def _faults_of_a_run(workspace: Workspace, draft: Draft, run: bool) -> tuple[Failed, ...]:
+def _trial(
+    workspace: Workspace, draft: Draft, run: bool
+) -> tuple[tuple[Failed, ...], list[Capability]]:
+    """Run the tests once in the newest quick cell; return the suite's faults and failing tests."""
     from compat import pipeline
     from compat.cli.progress import Progress
     from compat.cli.this_machine import Interruption, ThisMachine
@@ -136,21 +158,22 @@ def _faults_of_a_run(workspace: Workspace, draft: Draft, run: bool) -> tuple[Fai
     cell = max(cells, key=lambda name: [place.version for place in cells[name]])
     try:
         if workspace.matrix and not run:
-            return ()
+            return (), []
         interruption, machine = Interruption(), ThisMachine(workspace, level_of(""))
         with Progress({cell: None}, 1) as progress:
             cancel, options = interruption.cancel, RunOptions()
             result = pipeline.run(workspace, [cell], machine, options, cancel, progress)
     except CompatError as error:
         report(error.faults)
-        return ()
+        return (), []
     interruption.exit_if_interrupted()
     workspace.refresh()
     if result.suite_faults or result.is_incomplete:
         note(f"warning: the tests have no result in {cell}, so the suite is not proven")
     elif not given.as_json:
         print_verdicts(workspace, [cell])
-    return result.suite_faults
+    every = (test for record in result.records for test in record.capabilities)
+    return result.suite_faults, [test for test in every if test.status == "no"]
 
 
 # Where a project lists what its tests need besides pyproject.toml.

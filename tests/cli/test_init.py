@@ -11,7 +11,7 @@ from support.local_index import WHEN, fill
 from support.ran import Run
 from support.zoo import wheel
 
-from compat.cli.init import with_builds
+from compat.cli.init import with_builds, without_files_beside
 from compat.cli.options import workspace_of
 from compat.draft.draft import (
     Target,
@@ -26,6 +26,7 @@ from compat.draft.draft import (
 from compat.index.release import Artifact, Package, Release
 from compat.lock.lockfile import Pin, Refusal
 from compat.lock.refusals import needs_builds
+from compat.results.record import Capability
 
 LIBRARY = {
     "my-lib": [
@@ -460,3 +461,21 @@ def test_what_the_tests_need_and_only_a_build_makes_is_built() -> None:
     built = with_builds(suite, [fault, fault])
     assert built.builds == ("plugin==2", "other==2")
     assert with_builds(built, [fault, "import-fail:suite-fault(no module)"]) == built
+
+
+def test_a_test_that_reads_files_beside_the_tests_is_left_out_and_another_failure_is_not() -> None:
+    suite = import_suite("my_lib", "my-lib", "")
+
+    def failing(name: str, subject: str) -> Capability:
+        return Capability(
+            id=f"tests/test_a.py::{name}", status="no", cause="error", subject=subject
+        )
+
+    lost = "FileNotFoundError: [Errno 2] No such file or directory: "
+    tests = [
+        failing("test_beside", f"{lost}'suite/src/lib/de.po' (python3.13/shutil.py:260)"),
+        failing("test_own", f"{lost}'site-packages/lib/de.po' (lib/core.py:3)"),
+        failing("test_sum", "AssertionError: 'suite/' (test_a.py:3)"),
+    ]
+    assert without_files_beside(suite, tests[1:]) == suite
+    assert without_files_beside(suite, tests).arguments == ("-k", "not (test_beside)")
