@@ -86,7 +86,8 @@ def roadmap_page(site: Path, matrix: str) -> Iterator[Named]:
     source = (site / "public" / matrix / "roadmap" / "index.html").read_text(encoding="utf-8")
     table = source.partition("First release after")[2].partition("</table>")[0]
     for row in table.split("<tr>")[1:]:
-        cells = [" ".join(re.sub(r"<[^>]*>", " ", cell).split()) for cell in row.split("<td>")[1:]]
+        parts = re.split(r"<td(?: [^>]*)?>", row)[1:]
+        cells = [" ".join(re.sub(r"<[^>]*>", " ", cell).split()) for cell in parts]
         on = re.match(WORDED, cells[0])
         assert on is not None, cells
         yield (cells[1].rpartition(" ")[0], cells[2]), iso(on[0])

@@ -15,6 +15,7 @@ from compat.cli.options import workspace_of
 from compat.cli.verdicts import verdict_row
 from compat.results.answer import representative
 from compat.results.installs import plain_installs
+from compat.run.outcome import is_spurious
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition
 from compat.site.pages.page_list import pages
@@ -110,7 +111,10 @@ def test_what_is_known_to_be_refused_is_nowhere_called_declared(shelf: Shelf) ->
     refused = [
         entry
         for entry in report.snapshot.entries
-        if entry.refusal is not None and not entry.is_tested
+        # A missing wheel says nothing about the versions.
+        if entry.refusal is not None
+        and not is_spurious(entry.refusal.outcome)
+        and not entry.is_tested
     ]
     releases = {
         str(version): release_view(report, version)

@@ -162,7 +162,7 @@ def _said_of_release(site: Published, version: str) -> str:
 
 
 def _feed(site: Published) -> Compared:
-    """The newest entry about a cell has the word that it has now."""
+    """The newest entry about a cell has the word that it has now. More evidence makes no entry."""
     root = ElementTree.parse(site.folder / "feed" / site.matrix / "all.atom").getroot()
     seen: set[str] = set()
     for entry in root.iter(f"{ATOM}entry"):
@@ -173,7 +173,8 @@ def _feed(site: Published) -> Compared:
             continue
         seen.add(cell[1])
         said = re.split(r"; was: |: ", title)[0]
-        yield f"feed {cell[1]}", said, site.words[cell[1]]
+        now = site.words[cell[1]].removesuffix(" (smoke)")
+        yield f"feed {cell[1]}", said.removesuffix(" (smoke)"), now
 
 
 def _calendar(site: Published) -> Compared:
