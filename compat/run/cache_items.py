@@ -27,6 +27,7 @@ CACHE_KINDS: tuple[CacheKind, ...] = get_args(CacheKind)
 IN_USE_SECONDS = 3600.0
 # uv waits for other processes that use its cache; a large install takes minutes.
 _UV_SECONDS = 600
+_BLOCK = 4096
 # Suffixes of uv's files about one wheel; the link to its folder has the wheel's bare name.
 _ABOUT_A_WHEEL = (".http", ".rev", ".msgpack", ".lock")
 
@@ -148,7 +149,7 @@ def _taken(path: Path) -> tuple[int, float]:
     except OSError:
         return 0, 0.0
     if not path.is_dir() or path.is_symlink():
-        return status.st_blocks * 512, _last_use(status)
+        return _rounded(status.st_size), _last_use(status)
     size, used = 0, status.st_mtime
     waiting = [os.fspath(path)]
     while waiting:
@@ -159,10 +160,16 @@ def _taken(path: Path) -> tuple[int, float]:
                         waiting.append(entry.path)
                         continue
                     status = entry.stat(follow_symlinks=False)
-                    size, used = size + status.st_blocks * 512, max(used, _last_use(status))
+                    size = size + _rounded(status.st_size)
+                    used = max(used, _last_use(status))
         except OSError:
             continue
     return size, used
+
+
+def _rounded(size: int) -> int:
+    # Some filesystems count the blocks of a file only seconds after it was written.
+    return -(-size // _BLOCK) * _BLOCK
 
 
 def _last_use(status: os.stat_result) -> float:

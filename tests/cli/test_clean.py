@@ -189,6 +189,13 @@ def test_an_empty_cache_is_clean(
     assert "0 items removed" in cleaned(0).out
 
 
+def test_a_file_that_the_disk_has_not_placed_yet_has_its_size(tmp_path: Path) -> None:
+    (tmp_path / "builds").mkdir()
+    with (tmp_path / "builds" / "wheel").open("wb") as file:
+        file.truncate(10_000)
+    assert [item.size for item in cache_items(tmp_path)] == [12_288]
+
+
 def item(name: str, size: int, age: float) -> CacheItem:
     return CacheItem(kind="suites", name=name, size=size, used=-age)
 
