@@ -14,6 +14,7 @@ from compat.cli.machine import cache_folder, interpreter, level_of, today
 from compat.cli.options import index_settings, workspace_of
 from compat.cli.output import envelope, note, prose, report, say
 from compat.cli.verdicts import print_verdicts
+from compat.declare.capabilities import TEST_FILES
 from compat.declare.project import PYPROJECT, Project, listed_in, name_in_setup, project_of
 from compat.draft.draft import (
     Draft,
@@ -210,19 +211,24 @@ _NOT_OURS = frozenset(("matrices", "node_modules", "build", "dist", "site-packag
 
 
 def own_tests(folder: Path) -> str:
-    """The test folder that pytest's settings name, else the one nearest to the top; empty without
-    one.
+    """The tests that pytest's settings name, else the folder of tests nearest to the top, else the
+    only file of tests at the top; empty without one.
     """
+    settings, top = project_settings(folder) or {}, folder.resolve()
+
+    def words(key: str) -> list[str]:
+        value = settings.get(key, "")
+        return [str(word) for word in (value if isinstance(value, list) else str(value).split())]
+
+    patterns = words("python_files") or TEST_FILES
 
     def holds_tests(place: Path) -> bool:
-        return any(next(place.rglob(name), None) for name in ("test_*.py", "*_test.py"))
+        return place.is_file() or any(next(place.rglob(pattern), None) for pattern in patterns)
 
-    settings, top = project_settings(folder), folder.resolve()
-    named = (settings or {}).get("testpaths", "")
-    for path in named if isinstance(named, list) else str(named).split():
-        place = (folder / str(path)).resolve()
-        if place.is_relative_to(top) and place.is_dir() and holds_tests(place):
-            return place.relative_to(top).as_posix() if place != top else ""
+    for path in words("testpaths"):
+        place = (folder / path).resolve()
+        if place.is_relative_to(top) and place != top and holds_tests(place):
+            return place.relative_to(top).as_posix()
     level = [folder]
     for _ in range(_DEPTH):
         below = (path for parent in level for path in sorted(parent.iterdir()))
@@ -242,7 +248,9 @@ def own_tests(folder: Path) -> str:
                     ):
                         whole = package  # each part of the package has tests of its own
                     return whole.relative_to(folder).as_posix()
-    return ""
+    # pytest runs a file that it is given, whatever its name.
+    files = {path for name in (*patterns, "test.py", "tests.py") for path in folder.glob(name)}
+    return next(iter(files)).name if len(files) == 1 else ""
 
 
 def machine_platform() -> str:

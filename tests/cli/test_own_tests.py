@@ -518,3 +518,27 @@ def test_of_a_package_whose_parts_have_tests_the_tests_alone_are_copied(tmp_path
     assert found - {"pytest.ini"} == tests | {"demo/__init__.py", "demo/part/__init__.py"}
     # The installed packages stand for these, each with its own tests.
     assert packages_above(place, "demo") == {"demo": "demo", "demo.part": "demo/part"}
+
+
+@pytest.mark.parametrize(
+    ("files", "settings", "tests"),
+    [
+        # As jsonpatch and schedule have it: one file beside the module.
+        (["demo.py", "tests.py"], "", "tests.py"),
+        (["demo.py", "test_demo.py"], "", "test_demo.py"),
+        (["test_a.py", "test_b.py"], "", ""),
+        (["tests/test_a.py", "test_b.py"], "", "tests"),
+        (["checks/a.py", "checks/b.py"], "testpaths = checks/a.py\n", "checks/a.py"),
+        (["tests/check_a.py"], "python_files = check_*.py\n", "tests"),
+        (["tests/test_a.py"], "testpaths = .\n", "tests"),
+        (["tests/test_a.py"], "testpaths = ..\n", "tests"),
+    ],
+)
+def test_the_tests_of_a_project_are_found(
+    tmp_path: Path, files: list[str], settings: str, tests: str
+) -> None:
+    for name in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\n{settings}")
+    assert own_tests(tmp_path) == tests
