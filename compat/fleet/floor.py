@@ -18,6 +18,7 @@ from packaging.version import Version
 from compat.declare.faults import choice
 from compat.declare.matrix import Axis, Matrix
 from compat.declare.parsing import parsed
+from compat.declare.suite import asked_names
 from compat.errors import CompatError, NoPage, NothingToDo, ToolFailed, UsageError
 from compat.fleet.batch import BatchResult
 from compat.fleet.checkout_run import CheckoutCells
@@ -206,7 +207,7 @@ def refuse_nothing(answer: FloorAnswer) -> None:
 
 
 # `works`: the tests pass with the declared minimum. `false`: they fail. `untested`: it cannot be
-# installed here. `open`: the search was stopped. `unbounded`: none is declared. `elsewhere`: the
+# installed or tested here. `open`: the search was stopped. `unbounded`: none is declared. `elsewhere`: the
 # dependency is not required here.
 MinimumState = Literal["works", "false", "untested", "open", "unbounded", "elsewhere"]
 
@@ -336,6 +337,7 @@ class MinimumSearch:
             both = asked.specifier & known.specifier
             self._asked[asked.name] = msgspec.structs.replace(asked, specifier=both)
             self._extra.setdefault(asked.name, extra)
+        self._tools = asked_names(facts.matrix) - self._asked.keys() - {own}
         # The dependencies that declare a minimum.
         self._bounded = sorted(name for name, asked in self._asked.items() if has_floor(asked))
         self._published = () if release.published is None else release.published.requires_dist
@@ -667,10 +669,14 @@ class MinimumSearch:
         if is_spurious(outcome):
             return "untestable", cause_sentence(outcome)
         if lost := self._lost(record):
+            own = [capability for capability in lost if not self._tool_of(capability)]
+            if not own:
+                tool = self._tool_of(lost[0])
+                return "untestable", f"{tool} of the tests fails with it: {lost[0].subject}"
             # One exception breaks many tests: the first is named.
             more = f" (and {count(len(lost) - 1, 'other test')})" if lost[1:] else ""
-            why = lost[0].subject or lost[0].cause or ", ".join(lost[0].missing)
-            return "fails", f"{lost[0].id} fails{more}: {why}"
+            why = own[0].subject or own[0].cause or ", ".join(own[0].missing)
+            return "fails", f"{own[0].id} fails{more}: {why}"
         if outcome.stage == "test" and isinstance(self._base.outcome, Failed):
             return "works", ""
         if outcome == self._base.outcome:
@@ -681,6 +687,14 @@ class MinimumSearch:
         assert self._base is not None
         passed = {c.id for c in self._base.capabilities if c.status == "yes"}
         return [c for c in record.capabilities if c.status != "yes" and c.id in passed]
+
+    def _tool_of(self, lost: Capability) -> str:
+        """The package of the tests, and of nothing else, whose code raised what no assertion did."""
+        failed = lost.failed
+        if failed is None or failed.cause == "assertion":
+            return ""
+        name = canonicalize_name(re.split(r"[/.:]", failed.at, maxsplit=1)[0])
+        return name if name in self._tools else ""
 
     def _ran(self, label: str, lock: Lock) -> BatchResult:
         if why := self._is_stopped():

@@ -17,7 +17,7 @@ import pytest
 from _pytest.mark.expression import Expression
 from packaging.version import Version
 from support.fake_index import FakeIndex
-from support.zoo import SERIES, Animal, Repository
+from support.zoo import SERIES, Animal, Repository, serve, wheel
 
 from compat.declare.load import load
 from compat.draft.draft import SuiteDraft, only_in, trial_text
@@ -524,6 +524,35 @@ def test_a_minimum_that_the_tests_keep_out_is_not_called_true(project: Repositor
     # What the resolver refuses costs no run: newest, two halves, the lowest that is let in, and all
     # of them at last.
     assert (data["passing"], data["failing"], data["runs"]) == (1, [], 5)
+
+
+def test_what_the_tests_require_may_fail_below_without_making_a_minimum_false(
+    project: Repository, index: FakeIndex
+) -> None:
+    """requests_mock calls what only newer releases of requests have, on 28 November 2026."""
+    module = (
+        "from importlib.metadata import version\n\n\n"
+        "def mocked():\n    if version('third') < '4':\n        raise TypeError('no such keyword')\n"
+    )
+    files = {"tool.py": module}
+    serve(index, "tool", [("1.0", wheel("tool", "1.0", files, []), "py3-none-any")])
+    (project.root / "pyproject.toml").write_text(
+        f'{DECLARED}[dependency-groups]\ntest = ["pytest", "tool"]\n\n{PROJECT}'
+    )
+    tests = project.root / "tests" / "test_own.py"
+    tests.write_text("import tool\n\n\ndef test_tool():\n    tool.mocked()\n")
+    words = "floor", ".", "--python", SERIES, "--check"
+    ran = project.run(*words, "--json")
+    third = minimums(ran)["third"]
+    assert ran[0] == 0, ran[2]
+    assert (third["state"], third["works"]) == ("untested", "4.0")
+    assert "tool of the tests fails with it: TypeError" in third["because"]
+    # What the project's own tests see is its own fault, whatever else fails.
+    tests.write_text(f"{tests.read_text()}\n\n{OWN_TESTS}")
+    ran = project.run(*words, "--json", "-k", "third or tool")
+    third = minimums(ran)["third"]
+    assert (ran[0], third["state"]) == (1, "false"), ran[2]
+    assert "test_own.py" in third["because"]
 
 
 def test_a_project_whose_tests_cannot_say_anything_ends_without_an_answer(
