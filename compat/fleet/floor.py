@@ -207,8 +207,8 @@ def refuse_nothing(answer: FloorAnswer) -> None:
 
 
 # `works`: the tests pass with the declared minimum. `false`: they fail. `untested`: it cannot be
-# installed or tested here. `open`: the search was stopped. `unbounded`: none is declared. `elsewhere`: the
-# dependency is not required here.
+# installed or tested here. `open`: the search was stopped. `unbounded`: none is declared.
+# `elsewhere`: the dependency is not required here.
 MinimumState = Literal["works", "false", "untested", "open", "unbounded", "elsewhere"]
 
 
@@ -689,7 +689,7 @@ class MinimumSearch:
         return [c for c in record.capabilities if c.status != "yes" and c.id in passed]
 
     def _tool_of(self, lost: Capability) -> str:
-        """The package of the tests, and of nothing else, whose code raised what no assertion did."""
+        """The package whose code raised, if only the tests require it and it is no assertion."""
         failed = lost.failed
         if failed is None or failed.cause == "assertion":
             return ""

@@ -532,7 +532,7 @@ def test_what_the_tests_require_may_fail_below_without_making_a_minimum_false(
     """requests_mock calls what only newer releases of requests have, on 28 November 2026."""
     module = (
         "from importlib.metadata import version\n\n\n"
-        "def mocked():\n    if version('third') < '4':\n        raise TypeError('no such keyword')\n"
+        "def mocked():\n    if version('third') < '4':\n        raise TypeError('no keyword')\n"
     )
     files = {"tool.py": module}
     serve(index, "tool", [("1.0", wheel("tool", "1.0", files, []), "py3-none-any")])
