@@ -265,8 +265,9 @@ def test_what_passes_plainly_passes_in_a_cell(tmp_path: Path, index: FakeIndex, 
     serve_plugin(index, "tool", "tool", ["quiet"])
     serve_plugin(index, "quiet", "quiet", [], "quiet")
     files = {
-        "rerun.py": RETRYING,
-        "pytest_rerunfailures-1.0.dist-info/entry_points.txt": "[pytest11]\nrerun = rerun\n",
+        "rerun/__init__.py": "",
+        "rerun/plugin.py": RETRYING,
+        "pytest_rerunfailures-1.0.dist-info/entry_points.txt": "[pytest11]\nre = rerun.plugin\n",
     }
     made = wheel("pytest_rerunfailures", "1.0", files, [])
     serve(index, "pytest_rerunfailures", [("1.0", made, "py3-none-any")])

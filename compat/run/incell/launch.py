@@ -8,7 +8,7 @@ https://docs.pytest.org/en/stable/reference/reference.html#environment-variables
 from __future__ import annotations
 
 import importlib
-import importlib.util
+import importlib.machinery
 import json
 import os
 import re
@@ -109,11 +109,18 @@ def plugin_options() -> list[str]:
 
 def marks_of(point: str) -> list[str]:
     """Return the marks that the module of a plugin registers, as far as its text shows."""
+    place: Any = None
+    path, parts = "", point.partition(":")[0].split(".")
+    for number in range(len(parts)):
+        # `importlib.util.find_spec` imports parents, and pytest warns of what was imported before.
+        spec = importlib.machinery.PathFinder.find_spec(".".join(parts[: number + 1]), place)
+        if spec is None:
+            return []
+        path, place = str(spec.origin), spec.submodule_search_locations or []
     try:
-        spec = importlib.util.find_spec(point.partition(":")[0])
-        with open(str(spec and spec.origin), encoding="utf-8") as file:
+        with open(path, encoding="utf-8") as file:
             text = file.read()
-    except (ImportError, OSError, UnicodeDecodeError):
+    except (OSError, UnicodeDecodeError):
         return []
     return re.findall(r"""addinivalue_line\(\s*["']markers["'],\s*f?["'](\w+)""", text)
 
