@@ -415,7 +415,7 @@ def _suite(
         suite = draft.own_suite(project, module, tests, words, named=False)
     # A file with pins of all packages would keep every minimum out.
     direct = {name_of_line(text) for text in checkout.wheels[0].published.requires_dist}
-    pinned = [r for r in suite.requirements if "==" in r and name_of_line(r) in direct]
+    pinned = [r for r in suite.requirements if _is_pin(r) and name_of_line(r) in direct]
     if pinned:
         note(f"left out because it pins a dependency of the project: {listed(pinned)}")
     remaining = tuple(r for r in suite.requirements if r not in pinned)
@@ -423,6 +423,10 @@ def _suite(
     processes = asked.processes or own_option(root, tests, "-n", "--numprocesses")
     suite = draft.in_processes(suite, processes.lstrip("0"))
     return draft.with_extras(suite, project) if asked.extras else suite, project
+
+
+def _is_pin(text: str) -> bool:
+    return any(part.operator in ("==", "===") for part in Requirement(text).specifier)
 
 
 def _mended(

@@ -225,8 +225,8 @@ def own_tests(folder: Path) -> str:
     def holds_tests(place: Path) -> bool:
         return place.is_file() or any(next(place.rglob(pattern), None) for pattern in patterns)
 
-    for path in words("testpaths"):
-        place = (folder / path).resolve()
+    for named in words("testpaths"):
+        place = (folder / named).resolve()
         if place.is_relative_to(top) and place != top and holds_tests(place):
             return place.relative_to(top).as_posix()
     level = [folder]
@@ -249,7 +249,7 @@ def own_tests(folder: Path) -> str:
                         whole = package  # each part of the package has tests of its own
                     return whole.relative_to(folder).as_posix()
     # pytest runs a file that it is given, whatever its name.
-    files = {path for name in (*patterns, "test.py", "tests.py") for path in folder.glob(name)}
+    files = {file for name in (*patterns, "test.py", "tests.py") for file in folder.glob(name)}
     return next(iter(files)).name if len(files) == 1 else ""
 
 

@@ -577,7 +577,8 @@ def test_a_member_of_a_workspace_takes_what_its_root_asks_for(project: Repositor
     for name in ("pyproject.toml", "backend.py", "METADATA.txt", "animal.py", "tests"):
         (project.root / name).rename(member / name)
     (project.root / "pyproject.toml").write_text(
-        '[dependency-groups]\nci = ["pytest", "greedy", "another==5.0"]\n\n'
+        "[dependency-groups]\nci = ['pytest', 'greedy', 'other>=1; sys_platform == \"linux\"',"
+        " 'another==5.0']\n\n"
         '[tool.pytest.ini_options]\naddopts = "-k third"\n'
     )
     git(project.root, "init", "--quiet")
