@@ -229,25 +229,29 @@ def own_tests(folder: Path) -> str:
         place = (folder / named).resolve()
         if place.is_relative_to(top) and place != top and holds_tests(place):
             return place.relative_to(top).as_posix()
-    level = [folder]
+    levels = [[folder]]
     for _ in range(_DEPTH):
-        below = (path for parent in level for path in sorted(parent.iterdir()))
-        level = [
-            path
-            for path in below
-            if path.is_dir() and not path.is_symlink() and not path.name.startswith(".")
-            if path.name not in _NOT_OURS
-        ]
-        for name in ("tests", "test"):
-            for path in level:
-                if path.name == name and holds_tests(path):
-                    whole, package = path, path.parent
-                    if (package / "__init__.py").is_file() and any(
-                        path not in (place, *place.parents) and holds_tests(place)
-                        for place in package.rglob(f"{name}/")
-                    ):
-                        whole = package  # each part of the package has tests of its own
-                    return whole.relative_to(folder).as_posix()
+        below = (path for parent in levels[-1] for path in sorted(parent.iterdir()))
+        levels.append(
+            [
+                path
+                for path in sorted(below, key=lambda path: path.name == "test")
+                if path.is_dir() and not path.is_symlink() and not path.name.startswith(".")
+                if path.name not in _NOT_OURS
+            ]
+        )
+    every = [path for level in levels for path in level if "test" in path.name and path != folder]
+    # `tests` at the top before `tests` in a package, before `testsuite` anywhere.
+    usual = [path for path in every if path.name in ("tests", "test")]
+    for path in dict.fromkeys((*usual, *every)):
+        if holds_tests(path):
+            whole, package = path, path.parent
+            if (package / "__init__.py").is_file() and any(
+                path not in (place, *place.parents) and holds_tests(place)
+                for place in package.rglob(f"{path.name}/")
+            ):
+                whole = package  # each part of the package has tests of its own
+            return whole.relative_to(folder).as_posix()
     # pytest runs a file that it is given, whatever its name.
     files = {file for name in (*patterns, "test.py", "tests.py") for file in folder.glob(name)}
     return next(iter(files)).name if len(files) == 1 else ""

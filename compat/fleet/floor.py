@@ -383,8 +383,9 @@ class MinimumSearch:
         if record is None:
             return Untestable(because="; ".join(result.untried.values()) or "no result")
         if not any(c.status == "yes" for c in record.capabilities):
-            errors = (line.strip() for line in record.log.splitlines() if "Error" in line)
-            words = (cause_sentence(record.outcome), *list(errors)[-1:])
+            lines = map(str.strip, record.log.splitlines())
+            errors = [line for line in lines if re.search(r"(?:Error|Exception|Warning)\b", line)]
+            words = (cause_sentence(record.outcome), *errors[-1:])
             plugins = re.findall(r"PluginValidationError: Plugin '([\w.-]+)'", record.log)
             return Untestable(because=" ".join(words)[:300], plugins=tuple(plugins))
         self._base, self._green, self._newest = record, newest, newest

@@ -532,6 +532,8 @@ def test_of_a_package_whose_parts_have_tests_the_tests_alone_are_copied(tmp_path
         (["checks/a.py", "checks/b.py"], "testpaths = checks/a.py\n", "checks/a.py"),
         (["tests/check_a.py"], "python_files = check_*.py\n", "tests"),
         (["tests/test_a.py"], "testpaths = .\n", "tests"),
+        (["demo/testsuite/test_a.py"], "", "demo/testsuite"),
+        (["testing/test_a.py", "demo/tests/test_a.py"], "", "demo/tests"),
         (["tests/test_a.py"], "testpaths = ..\n", "tests"),
     ],
 )
@@ -539,7 +541,7 @@ def test_the_tests_of_a_project_are_found(
     tmp_path: Path, files: list[str], settings: str, tests: str
 ) -> None:
     for name in files:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     (tmp_path / "pytest.ini").write_text(f"[pytest]\n{settings}")
     assert own_tests(tmp_path) == tests
