@@ -240,7 +240,7 @@ def own_tests(folder: Path) -> str:
                 if path.name not in _NOT_OURS
             ]
         )
-    every = [path for level in levels for path in level if "test" in path.name and path != folder]
+    every = [path for level in levels[1:] for path in level if "test" in path.name]
     # `tests` at the top before `tests` in a package, before `testsuite` anywhere.
     usual = [path for path in every if path.name in ("tests", "test")]
     for path in dict.fromkeys((*usual, *every)):
