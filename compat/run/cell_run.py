@@ -231,6 +231,9 @@ class CellRun:
             shutil.copytree(self.job.suite_folder, suite, ignore=_LEFT_OUT)
             if not (suite / "pytest.ini").exists():
                 (suite / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+            if self.job.suite.tests:
+                # Tests name files from the top of their project; the suite itself is read-only.
+                self.steps.place = shutil.copytree(suite, self.cell / "home" / "project")
         self.steps.writable = own_copies(self.environment.packages, self.job.suite.writes)
         self._settle()
 

@@ -33,6 +33,8 @@ class StepRunner:
     ) -> None:  # fmt: skip
         self.job, self.bench, self.cell = job, bench, cell
         self.evidence, self.cancel = evidence, cancel
+        # Where the tests start.
+        self.place = cell / "home"
         self.steps: list[Step] = []
         self.writable: tuple[Path, ...] = ()
         self.readable: tuple[Path, ...] = ()
@@ -70,7 +72,7 @@ class StepRunner:
         written = (self.cell if own_only else sandbox,)
         readable = (*self.bench.readable, self.job.links, *map(str, own))
         room = Room(
-            cwd=self.cell if is_install else home,
+            cwd=self.cell if is_install else self.place if name == "suite" else home,
             variables=tuple(sorted(variables.items())),
             log=part,
             writable=written if is_install else (home, *self.writable),

@@ -246,6 +246,13 @@ def test_that_writes_by_name(folder):
         assert os.listdir(folder) == [os.path.basename(made)] or "pytest" in str(os.listdir(folder))
 
 
+def test_that_reads_and_writes_below_the_top_of_the_project():
+    with open("tests/help.py") as file:
+        assert "ONE" in file.read()
+    os.mkdir("tests/made")
+    assert os.listdir("tests/made") == []
+
+
 @pytest.mark.online
 def test_of_a_network():
     socket.create_connection(("192.0.2.1", 9), timeout=1)
@@ -274,7 +281,7 @@ def test_what_passes_plainly_passes_in_a_cell(tmp_path: Path, index: FakeIndex, 
     code, _, err = repository.run("run", "zoo")
     assert code == 0, err
     record = record_of(repository)
-    assert len(record["capabilities"]) == 5
+    assert len(record["capabilities"]) == 6
     left_out, not_run = record["remarks"][:2]
     assert left_out.endswith(": -n auto --cov=animal --reruns 3 --random-order")
     assert not_run.endswith(": tests/test_b.py::test_of_a_network")
