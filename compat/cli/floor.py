@@ -489,7 +489,7 @@ def _workspace(
 def _print_minimums(
     checkout: BuiltCheckout, answered: floor.Minimums, python: str, suite: draft.SuiteDraft
 ) -> None:
-    tests = f"{count(answered.passing, 'passing test')}"
+    tests = f"{count(answered.passing, 'test function')} pass{'es' * (answered.passing == 1)}"
     say(f"{checkout.wheels[0].name} {checkout.words} on Python {python}: {tests}")
     texts = [f"{m.declared} [{m.extra}]" if m.extra else m.declared for m in answered.minimums]
     width = max(map(len, texts), default=0)
