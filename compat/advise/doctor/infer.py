@@ -44,6 +44,7 @@ from compat.advise.doctor.known import (
     package_of,
     package_of_module,
     packages_known,
+    taker_of,
 )
 from compat.advise.doctor.parse import Frame, Traceback, all_facts, is_users_own
 from compat.declare.toml import toml_document
@@ -299,6 +300,12 @@ def _mended(case: Case, finding: Finding) -> Finding:
     elif name:
         is_built = finding.cause == "binary-incompatible" and not text and len(finding.packages) > 1
         changed = changed | {"pin": ""} | (_of_one_time(case, finding) if is_built else {})
+        if finding.cause == "version-guard" and wish is not None and len(finding.packages) > 1:
+            # Code that requires at least a release was written for that one, not for today's.
+            low = max(_bounds(wish, (">=",)), default=None)
+            if low is not None and not _bounds(wish, _UPPER):
+                near = SpecifierSet(f"=={low.major}.{low.minor}.*")
+                changed["pin"] = changed["pin"] or case.pin(name, wish & near)
         changed["pin"] = changed["pin"] or case.pin(name, wish)
         if index(name) is not None and not changed["pin"]:
             changed |= _files_of(case, name, text)
@@ -310,6 +317,9 @@ def _mended(case: Case, finding: Finding) -> Finding:
             # No release of the asked one: one of the asker that fits what is there, else both.
             present = case.versions.get(name)
             way = _admits(case, others[0], name, f"=={present}") if present is not None else ""
+            if not way and present is not None and changed.get("direction") == "older":
+                # Packages of one project may count alike.
+                way = case.pin(others[0], SpecifierSet(f"=={present}"))
             newer = {"pin": way, "advice": f"Or keep {name} {present}, with another {others[0]}."}
             changed |= newer if way else _of_one_time(case, finding)
     elif finding.direction not in ("drop", "python"):
@@ -597,7 +607,8 @@ def _refusing(case: Case, fact: Requires, asked: str, *lines: int) -> Finding | 
         pin=case.pin(fact.who, ANY) if ours is not None and not (lines or fact.is_check) else "",
         advice=f"Narrow the project's requires-python to {wish}." if is_project else "",
         rank=1 if lines else 2 if beside else 3,
-        who=case.title(fact.who, fact.version) or "What is installed",
+        who=case.title(fact.who, fact.version)
+        or ("What is installed" if fact.is_check else "What is asked for"),
         wanted=_shown(fact.range),
         there=beside or (", and yours is none of these" if lines else ""),
     )
@@ -624,6 +635,10 @@ def _no_file(case: Case) -> Made:
         else:
             theirs = Requires(PYTHON, newest.range, newest.line, what, newest.version)
             yield from filter(None, [_refusing(case, theirs, "", fact.line)])
+    if refused := [] if by_name else case.all(Refused):  # the package is not in the text
+        newest = max(refused, key=lambda r: version_of(r.version) or Version("0"))
+        theirs = Requires(PYTHON, newest.range, newest.line)
+        yield from filter(None, [_refusing(case, theirs, "")])
 
 
 def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
@@ -867,6 +882,11 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
         if presence.is_known or presence.always:
             return _moved(case, presence, shown, fact.line)
     presence = _candidate(case, own, lambda known: known.attribute(name, fact.name))
+    if presence is not None and pattern("stored").search(case.text.flat):
+        # The class has it: the object was stored by a release that did not.
+        (first, _), *_ = presence.spans()
+        needs = f"{presence.package}<{first}" if first > presence.releases[0] else ""
+        return case.say("saved", [presence.package], fact.line, needs=needs)
     if presence is not None:
         return _moved(case, presence, shown, fact.line)
     spoken = [package for package in own if case.mentions(package)]
@@ -957,6 +977,9 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
         changed = [p for p in of_inner.takers(argument) if p.is_known] if of_inner else []
         changed.sort(key=lambda p: len(p.releases) - 1 not in p.had)
         matched = next(iter(changed), None)
+    if matched is None and name in ("__init__", "__new__") and not case.trace.frames:
+        function, known = taker_of(argument)
+        matched = known.accepts(function, argument) if known is not None else None
     if matched is not None:
         return _moved(case, matched, shown, fact.line, "type-error")
     return _unplaced_call(case, fact, name, home, keys)
