@@ -247,8 +247,6 @@ def case_of(
 def findings(case: Case) -> list[Finding]:
     """All problems, the surest first; each package once for each cause."""
     matched = [finding for infer in _INFERENCES for finding in infer(case)]
-    if not any(finding.is_fault for finding in matched):
-        matched += _failed_at_import(case)
     troubles = {fact.kind for fact in case.all(Trouble)}
     is_certain = any(isinstance(fact, Absent | Refused) for fact in case.facts)
     hidden: tuple[str, ...] = ()
@@ -707,6 +705,11 @@ def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
     return fields
 
 
+def _newest_of(day: str) -> Version:
+    """The newest Python of a day. Since 3.8 there is a new series each October (PEP 602)."""
+    return Version(f"3.{max((m for m in range(8, 40) if f'{2011 + m}-10' <= day[:7]), default=7)}")
+
+
 def _files_of_tags(title: str, tags: tuple[str, ...]) -> dict[str, str]:
     pythons = sorted(Version(f"{t[2]}.{t[3:]}") for t in tags if re.fullmatch(r"cp[23]\d+", t))
     if pythons:
@@ -866,8 +869,8 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     own, is_inner = case.owners(name), bool(case.trace.frames and case.trace.frames[-1].package)
 
     def unknown(package: str, beside: str = "") -> Finding:
-        fields = {"direction": "python"} | _python_of(case, beside) if package == PYTHON else {}
-        return case.say("unknown", [package, beside], fact.line, name=shown, **fields)
+        toward = "python" if package == PYTHON else ""
+        return case.say("unknown", [package, beside], fact.line, name=shown, direction=toward)
 
     if name == "NoneType":
         return None
@@ -914,7 +917,7 @@ def _candidate(
     # Reading a package's names is slow: a mentioned package comes first, mostly alone.
     if len(named) == 1 and (sure := differing(named)):
         return sure[0]
-    matched = differing(sorted(packages, key=lambda p: not case.mentions(p))[:8])
+    matched = differing(sorted(packages, key=lambda p: not case.mentions(p))[:16])
     spoken = [presence for presence in matched if case.mentions(presence.package)]
     if is_common:  # a name of many packages belongs to the mentioned one, or to none
         matched = spoken
@@ -1190,38 +1193,7 @@ def _changed(case: Case, fact: Changed) -> Finding | None:
     return case.say("changed", [fact.what], fact.line, old=old, new=new, **fields)
 
 
-# ---- 13: a package that fails at import: no value of the user's is involved yet
-
-
-def _failed_at_import(case: Case) -> Made:
-    inner = next((f for f in reversed(case.trace.frames) if f.package != PYTHON), None)
-    if inner is None or not inner.package or not case.trace.raised:
-        return
-    who, line = inner.package, case.trace.raised[-1].line
-    if not (inner.function == "<module>" or inner.source.startswith(("class ", "@"))):
-        return
-    fields = _python_of(case, who)
-    if fields:
-        yield case.say("older-than-python", [PYTHON, who], line, ours=case.python, **fields)
-
-
-def _python_of(case: Case, who: str) -> dict[str, Any]:
-    """The Pythons of the day of a package's release, where the present one is newer."""
-    known, ours = index(who), case.series
-    version = case.versions.get(who) or (known.newest(ANY) if known is not None else None)
-    day = known.days.get(version, "") if known is not None and version is not None else ""
-    if ours is None or not day or ours <= _newest_of(day):
-        return {}
-    needs = f"python<3.{_newest_of(day).minor + 1}"
-    return {"needs": needs, "version": version, "day": day[:7]}
-
-
-def _newest_of(day: str) -> Version:
-    """The newest Python of a day. Since 3.8 there is a new series each October (PEP 602)."""
-    return Version(f"3.{max((m for m in range(8, 40) if f'{2011 + m}-10' <= day[:7]), default=7)}")
-
-
-# ---- 14: a list against published requirements
+# ---- 13: a list against published requirements
 
 
 def _unmet(case: Case) -> Made:
@@ -1237,15 +1209,13 @@ def _unmet(case: Case) -> Made:
                 continue
             needs = known.requires(release, what, case.python) if known is not None else []
             bound = corrected(who, release, what)
-            late = "" if bound else _later_bound(case, who, release, what)
             if needs and not any(_meet(what, need, ours) for need in needs):
                 theirs = Requires(what, needs[-1], 0, who, str(release))
                 yield _conflict(case, Asked(what, ours, 0), theirs)
-            elif late or (bound and not _meet(what, bound, ours)):
-                kind, text = ("later-bound", late) if late else ("corrected", bound)
-                fields = {"needs": f"{what}{text}", "direction": _direction(ours, text)}
-                words = {"who": f"{who} {release}", "one": _shown(ours), "wanted": text}
-                yield case.say(kind, [what, who], 0, **fields, **words)
+            elif bound and not _meet(what, bound, ours):
+                fields = {"needs": f"{what}{bound}", "direction": _direction(ours, bound)}
+                words = {"who": f"{who} {release}", "one": _shown(ours), "wanted": bound}
+                yield case.say("corrected", [what, who], 0, **fields, **words)
         if known is None:
             continue
         if who in case.installed:
@@ -1254,30 +1224,6 @@ def _unmet(case: Case) -> Made:
             fields = _files_of(case, who, f"=={release}")
             words = {"title": f"{who} {release}", "ours": str(case.python)}
             yield case.say("no-file-for-python", [who, PYTHON], 0, **words, **fields)
-
-
-def _later_bound(case: Case, who: str, release: Version, what: str) -> str:
-    """The upper bound of the next release of `who` on a package newer than `who` itself.
-
-    `release` sets none: the maintainers saw the two fail together.
-    """
-    known, beside, version = index(who), index(what), case.versions.get(what)
-    if known is None or beside is None or version is None or release not in known.days:
-        return ""
-    # A withdrawn release is about as old as the next one.
-    day = min(((v, d) for v, d in beside.days.items() if v >= version), default=(version, ""))[1]
-    if day < known.days[release]:
-        return ""
-    later = known.next_stated(release)
-    needs = known.requires(later, what, case.python) if later is not None else []
-    ours = known.requires(release, what, case.python)
-    if _is_capped(ours) or any(SpecifierSet(n).contains(version, prereleases=True) for n in needs):
-        return ""
-    return needs[-1] if needs and _toward(SpecifierSet(needs[-1]), version) == "older" else ""
-
-
-def _is_capped(ranges: Iterable[str]) -> bool:
-    return any(_bounds(SpecifierSet(each), _UPPER) for each in ranges)
 
 
 def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]) -> Made:
@@ -1306,9 +1252,9 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
             continue
         if int(beside.days.get(present, "")[:4] or 0) < int(year or 0) + 2:
             continue
-        if _is_capped(known.requires(release, what, case.python)) or any(
-            _meet(what, need, ours) for each in late for need in each
-        ):
+        own = known.requires(release, what, case.python)
+        is_capped = any(_bounds(SpecifierSet(each), _UPPER) for each in own)
+        if is_capped or any(_meet(what, need, ours) for each in late for need in each):
             continue
         wanted = asking[-1][-1]
         yield case.say(
