@@ -452,8 +452,6 @@ def test_what_a_list_lacks_is_pythons_own_module_of_that_job(listed: str, culpri
 @pytest.mark.parametrize(
     ("listed", "text", "python", "packages", "direction"),
     [
-        ("networkx==2.5\ndecorator==5.0.0\n", "", "3.8", ("decorator", "networkx"), "older"),
-        ("dateparser==1.1.0\nregex==2022.3.15\n", "", "3.9", ("regex", "dateparser"), "older"),
         (
             "aioredis==2.0.1\n",
             f'  File "{SITE}/aioredis/exceptions.py", line 14, in <module>\n'

@@ -247,6 +247,8 @@ def case_of(
 def findings(case: Case) -> list[Finding]:
     """All problems, the surest first; each package once for each cause."""
     matched = [finding for infer in _INFERENCES for finding in infer(case)]
+    if not any(finding.is_fault for finding in matched):
+        matched += _failed_at_import(case)
     troubles = {fact.kind for fact in case.all(Trouble)}
     is_certain = any(isinstance(fact, Absent | Refused) for fact in case.facts)
     hidden: tuple[str, ...] = ()
@@ -705,11 +707,6 @@ def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
     return fields
 
 
-def _newest_of(day: str) -> Version:
-    """The newest Python of a day. Since 3.8 there is a new series each October (PEP 602)."""
-    return Version(f"3.{max((m for m in range(8, 40) if f'{2011 + m}-10' <= day[:7]), default=7)}")
-
-
 def _files_of_tags(title: str, tags: tuple[str, ...]) -> dict[str, str]:
     pythons = sorted(Version(f"{t[2]}.{t[3:]}") for t in tags if re.fullmatch(r"cp[23]\d+", t))
     if pythons:
@@ -869,8 +866,8 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     own, is_inner = case.owners(name), bool(case.trace.frames and case.trace.frames[-1].package)
 
     def unknown(package: str, beside: str = "") -> Finding:
-        toward = "python" if package == PYTHON else ""
-        return case.say("unknown", [package, beside], fact.line, name=shown, direction=toward)
+        fields = {"direction": "python"} | _python_of(case, beside) if package == PYTHON else {}
+        return case.say("unknown", [package, beside], fact.line, name=shown, **fields)
 
     if name == "NoneType":
         return None
@@ -1193,7 +1190,38 @@ def _changed(case: Case, fact: Changed) -> Finding | None:
     return case.say("changed", [fact.what], fact.line, old=old, new=new, **fields)
 
 
-# ---- 13: a list against published requirements
+# ---- 13: a package that fails at import: no value of the user's is involved yet
+
+
+def _failed_at_import(case: Case) -> Made:
+    inner = next((f for f in reversed(case.trace.frames) if f.package != PYTHON), None)
+    if inner is None or not inner.package or not case.trace.raised:
+        return
+    who, line = inner.package, case.trace.raised[-1].line
+    if not (inner.function == "<module>" or inner.source.startswith(("class ", "@"))):
+        return
+    fields = _python_of(case, who)
+    if fields:
+        yield case.say("older-than-python", [PYTHON, who], line, ours=case.python, **fields)
+
+
+def _python_of(case: Case, who: str) -> dict[str, Any]:
+    """The Pythons of the day of a package's release, where the present one is newer."""
+    known, ours = index(who), case.series
+    version = case.versions.get(who) or (known.newest(ANY) if known is not None else None)
+    day = known.days.get(version, "") if known is not None and version is not None else ""
+    if ours is None or not day or ours <= _newest_of(day):
+        return {}
+    needs = f"python<3.{_newest_of(day).minor + 1}"
+    return {"needs": needs, "version": version, "day": day[:7]}
+
+
+def _newest_of(day: str) -> Version:
+    """The newest Python of a day. Since 3.8 there is a new series each October (PEP 602)."""
+    return Version(f"3.{max((m for m in range(8, 40) if f'{2011 + m}-10' <= day[:7]), default=7)}")
+
+
+# ---- 14: a list against published requirements
 
 
 def _unmet(case: Case) -> Made:
