@@ -475,6 +475,32 @@ def test_what_came_after_a_release_is_named(
     assert (first.packages, first.direction) == (packages, direction)
 
 
+@pytest.mark.parametrize(
+    ("text", "culprit"),
+    [
+        ("TypeError: __init__() missing 1 required keyword-only argument: 'intents'", "discord-py"),
+        ("TypeError: __init__() missing 1 required positional argument: 'vocab_size'", ""),
+        (
+            "Ignored the following versions that require a different python version:"
+            " 2.0 Requires-Python >=3.9",
+            "python",
+        ),
+        ("demo 1.0 Requires-Python >=3.9", ""),
+        ("So, because app depends on dep (^2.1), version solving failed.", ""),
+    ],
+)
+def test_what_only_one_package_can_have_said(text: str, culprit: str) -> None:
+    faults = asked(f"{text}\n")
+    assert [fault.packages[0] for fault in faults] == ([culprit] if culprit else [])
+
+
+def test_an_attribute_that_a_stored_object_lacks_is_of_a_later_release() -> None:
+    error = "AttributeError: 'DecisionTreeRegressor' object has no attribute 'monotonic_cst'\n"
+    [plain], [stored] = asked(error), asked(f"model = pickle.load(file)\n{error}")
+    assert (plain.direction, stored.direction) == ("newer", "older")
+    assert stored.pin == "scikit-learn==1.3.2"
+
+
 def test_where_only_one_of_the_two_is_named_none_of_its_releases_is_advised() -> None:
     text = (
         '  File "/usr/lib/python3.12/site-packages/urllib3/connectionpool.py", line 551, in f\n'

@@ -635,7 +635,9 @@ def _no_file(case: Case) -> Made:
         else:
             theirs = Requires(PYTHON, newest.range, newest.line, what, newest.version)
             yield from filter(None, [_refusing(case, theirs, "", fact.line)])
-    if refused := [] if by_name else case.all(Refused):  # the package is not in the text
+    is_all = not by_name and "gnored the following versions" in case.text.flat
+    # pip prints this where it fails; here the text leaves out for which package.
+    if is_all and (refused := case.all(Refused)):
         newest = max(refused, key=lambda r: version_of(r.version) or Version("0"))
         theirs = Requires(PYTHON, newest.range, newest.line)
         yield from filter(None, [_refusing(case, theirs, "")])
@@ -977,7 +979,9 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
         changed = [p for p in of_inner.takers(argument) if p.is_known] if of_inner else []
         changed.sort(key=lambda p: len(p.releases) - 1 not in p.had)
         matched = next(iter(changed), None)
-    if matched is None and name in ("__init__", "__new__") and not case.trace.frames:
+    is_bare = fact.kind == "!" and name in ("__init__", "__new__") and not case.trace.frames
+    if matched is None and is_bare and "keyword-only" in case.text.flat:
+        # Programs' own classes seldom have such arguments.
         function, known = taker_of(argument)
         matched = known.accepts(function, argument) if known is not None else None
     if matched is not None:
