@@ -624,7 +624,7 @@ def test_real_cases(name: str, first: int, named: int, wrong: int, silent_of_fin
         # 20 reports. When first asked: 12 culprits, 11 directions, 9 changes, 5 negatives.
         ("blind4", 13, 13, 10, 5),
         # 60 reports. When first asked: 35 culprits, 1 wrong, 32 directions, 29 changes, 15 quiet.
-        ("blind5", 41, 39, 37, 15),
+        ("blind5", 42, 40, 38, 15),
     ],
 )
 def test_blind_cases(name: str, culprit: int, direction: int, works: int, fine: int) -> None:
