@@ -478,8 +478,6 @@ def test_what_came_after_a_release_is_named(
 @pytest.mark.parametrize(
     ("text", "culprit"),
     [
-        ("TypeError: __init__() missing 1 required keyword-only argument: 'intents'", "discord-py"),
-        ("TypeError: __init__() missing 1 required positional argument: 'vocab_size'", ""),
         (
             "Ignored the following versions that require a different python version:"
             " 2.0 Requires-Python >=3.9",
@@ -489,7 +487,7 @@ def test_what_came_after_a_release_is_named(
         ("So, because app depends on dep (^2.1), version solving failed.", ""),
     ],
 )
-def test_what_only_one_package_can_have_said(text: str, culprit: str) -> None:
+def test_a_part_of_an_installers_message_is_read(text: str, culprit: str) -> None:
     faults = asked(f"{text}\n")
     assert [fault.packages[0] for fault in faults] == ([culprit] if culprit else [])
 
@@ -624,7 +622,7 @@ def test_real_cases(name: str, first: int, named: int, wrong: int, silent_of_fin
         # 20 reports. When first asked: 12 culprits, 11 directions, 9 changes, 5 negatives.
         ("blind4", 13, 13, 10, 5),
         # 60 reports. When first asked: 35 culprits, 1 wrong, 32 directions, 29 changes, 15 quiet.
-        ("blind5", 42, 40, 38, 15),
+        ("blind5", 41, 39, 37, 15),
     ],
 )
 def test_blind_cases(name: str, culprit: int, direction: int, works: int, fine: int) -> None:

@@ -44,7 +44,6 @@ from compat.advise.doctor.known import (
     package_of,
     package_of_module,
     packages_known,
-    taker_of,
 )
 from compat.advise.doctor.parse import Frame, Traceback, all_facts, is_users_own
 from compat.declare.toml import toml_document
@@ -352,7 +351,7 @@ def _python_in(case: Case, finding: Finding, wish: SpecifierSet) -> str:
     """The series in a range that is nearest to the present one and has files of all packages of a
     finding with a known release.
     """
-    fitting = [python for python in _pythons_in(wish) if python in PYTHONS]
+    fitting = [python for python in pythons_in(wish) if python in PYTHONS]
     for package in finding.packages:
         known, version = index(package), case.versions.get(package)
         if known is not None and package != PYTHON:
@@ -388,11 +387,6 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
         asked = maker.requires(newest, what, case.python) if newest is not None else []
         fitting = case.pin(what, specifier(asked[-1])) if asked else ""
         return {"pin": f"{by}=={newest} {fitting}"} if fitting else {}
-    if known is not None and other is not None and version in other.days:
-        newest = known.newest(ANY, case.python, other.days[version])
-        if newest is not None and newest != case.versions.get(culprit):
-            words = f"It is the newest of the day of {beside} {version} or before."
-            return {"pin": f"{culprit}=={newest}", "advice": words}
     if not beside:
         # The other may be newer: nothing says which of the two is too old.
         return {}
@@ -592,7 +586,7 @@ def _refusing(case: Case, fact: Requires, asked: str, *lines: int) -> Finding | 
     wish, ours = specifier(fact.range), case.python
     if wish is None:
         return None
-    is_too_wide = not {*_pythons_in(specifier(asked) or wish)} <= {*_pythons_in(wish)}
+    is_too_wide = not {*pythons_in(specifier(asked) or wish)} <= {*pythons_in(wish)}
     is_refuted = ours is not None and wish.contains(ours, prereleases=True) and not is_too_wide
     if is_refuted and not (fact.is_check and case.given_python):  # that one becomes a remark
         return None
@@ -614,7 +608,8 @@ def _refusing(case: Case, fact: Requires, asked: str, *lines: int) -> Finding | 
     )
 
 
-def _pythons_in(wish: SpecifierSet) -> list[Version]:
+def pythons_in(wish: SpecifierSet) -> list[Version]:
+    """The series of Python of which some patch is in a range."""
     each = (Version("2.7"), *PYTHONS)
     return [p for p in each if any(wish.contains(f"{p}.{patch}") for patch in (0, 5, 9, 20))]
 
@@ -979,11 +974,6 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
         changed = [p for p in of_inner.takers(argument) if p.is_known] if of_inner else []
         changed.sort(key=lambda p: len(p.releases) - 1 not in p.had)
         matched = next(iter(changed), None)
-    is_bare = fact.kind == "!" and name in ("__init__", "__new__") and not case.trace.frames
-    if matched is None and is_bare and "keyword-only" in case.text.flat:
-        # Programs' own classes seldom have such arguments.
-        function, known = taker_of(argument)
-        matched = known.accepts(function, argument) if known is not None else None
     if matched is not None:
         return _moved(case, matched, shown, fact.line, "type-error")
     return _unplaced_call(case, fact, name, home, keys)

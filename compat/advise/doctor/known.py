@@ -95,16 +95,6 @@ def owners(name: str) -> tuple[str, ...]:
     return tuple(lines[start + len(key) : stop].decode().split()) if start >= 0 else ()
 
 
-def taker_of(argument: str) -> tuple[str, "Api | None"]:
-    """The function that takes an argument, and its package, where only one package has such."""
-    line = rf"\n([A-Z][^\n\t.]*)\({re.escape(argument)}\t([^\n]*)"
-    matched = re.findall(line.encode(), _text("owners"))
-    packages = {each for _, each in matched}
-    if len(packages) != 1:
-        return "", None
-    return matched[0][0].decode(), api(packages.pop().decode())
-
-
 @cache
 def api(package: str) -> "Api | None":
     content = _data(f"{package}.api") if re.fullmatch(r"[a-z0-9-]+", package) else None
