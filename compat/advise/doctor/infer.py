@@ -369,12 +369,11 @@ def _python_in(case: Case, finding: Finding, wish: SpecifierSet) -> str:
 def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
     """Releases of one time, where only the conflicting packages are known.
 
-    They are from the day of the present release, else of the newest of the requiring package, which
-    was written for the newest of the other.
+    They are the newest of the requiring package and the newest of the other, for which it was
+    written; of compiled ones that which was compiled for the present release.
     """
     culprit, beside = finding.packages[0], next(iter(finding.packages[1:]), "")
     known, other = index(culprit), index(beside)
-    version = case.versions.get(beside)
     if finding.cause == "binary-incompatible" and known is not None and other is not None:
         # A release that is compiled for the present one, by its requirement; else both.
         maker, target = (known, other) if known.asks(beside) else (other, known)
