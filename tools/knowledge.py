@@ -89,6 +89,7 @@ ALIASES = {
     "bs4": "beautifulsoup4",
     "cv2": "opencv-python",
     "dateutil": "python-dateutil",
+    "google": "protobuf",
     "google._upb": "protobuf",
     "google.api": "googleapis-common-protos",
     "google.api_core": "google-api-core",
@@ -487,7 +488,7 @@ def names_of_all():
                         takers.setdefault(f".{method}({each}", set()).add(package)
     for key, packages in takers.items():
         head = key.partition("(")[0].partition(".")[0]
-        is_shared = len(found.get(head, ()) or found.get(f"{head}()", ())) > 1
+        is_shared = len({*found.get(head, ()), *found.get(f"{head}()", ())}) > 1
         if len(packages) < (4 if key[0] != "." else 2) and (is_shared or key[0] == "."):
             found[key] = packages
     most = max(16, len(set(modules.values())) // 6)  # what more packages have identifies none

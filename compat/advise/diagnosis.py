@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.doctor.facts import requirement_of
-from compat.advise.doctor.infer import Case, Finding, case_of
+from compat.advise.doctor.infer import Case, Finding, case_of, pythons_in
 from compat.advise.doctor.known import index, package_of
 from compat.advise.message import shows, signs
 from compat.advise.named_builds import (
@@ -398,9 +398,7 @@ class _Question:
 
     def _meets(self, tested: TestedSet, need: Requirement) -> bool:
         if need.name == PYTHON:
-            # Any patch of the series satisfies a need that names patches.
-            patches = (f"{self._series_of(tested)}.{patch}" for patch in (0, 1, 5, 10, 20))
-            return any(need.specifier.contains(Version(patch)) for patch in patches)
+            return self._series_of(tested) in pythons_in(need.specifier)
         version = tested.pins.get(need.name)
         return version is None or _admits(need, version)
 

@@ -299,6 +299,12 @@ def _mended(case: Case, finding: Finding) -> Finding:
     elif name:
         is_built = finding.cause == "binary-incompatible" and not text and len(finding.packages) > 1
         changed = changed | {"pin": ""} | (_of_one_time(case, finding) if is_built else {})
+        if finding.cause == "version-guard" and wish is not None and len(finding.packages) > 1:
+            # Code that requires at least a release was written for that one, not for today's.
+            low = max(_bounds(wish, (">=",)), default=None)
+            if low is not None and not _bounds(wish, _UPPER):
+                near = SpecifierSet(f"=={low.major}.{low.minor}.*")
+                changed["pin"] = changed["pin"] or case.pin(name, wish & near)
         changed["pin"] = changed["pin"] or case.pin(name, wish)
         if index(name) is not None and not changed["pin"]:
             changed |= _files_of(case, name, text)
@@ -310,6 +316,9 @@ def _mended(case: Case, finding: Finding) -> Finding:
             # No release of the asked one: one of the asker that fits what is there, else both.
             present = case.versions.get(name)
             way = _admits(case, others[0], name, f"=={present}") if present is not None else ""
+            if not way and present is not None and changed.get("direction") == "older":
+                # Packages of one project may count alike.
+                way = case.pin(others[0], SpecifierSet(f"=={present}"))
             newer = {"pin": way, "advice": f"Or keep {name} {present}, with another {others[0]}."}
             changed |= newer if way else _of_one_time(case, finding)
     elif finding.direction not in ("drop", "python"):
@@ -342,7 +351,7 @@ def _python_in(case: Case, finding: Finding, wish: SpecifierSet) -> str:
     """The series in a range that is nearest to the present one and has files of all packages of a
     finding with a known release.
     """
-    fitting = [python for python in _pythons_in(wish) if python in PYTHONS]
+    fitting = [python for python in pythons_in(wish) if python in PYTHONS]
     for package in finding.packages:
         known, version = index(package), case.versions.get(package)
         if known is not None and package != PYTHON:
@@ -360,12 +369,11 @@ def _python_in(case: Case, finding: Finding, wish: SpecifierSet) -> str:
 def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
     """Releases of one time, where only the conflicting packages are known.
 
-    They are from the day of the present release, else of the newest of the requiring package, which
-    was written for the newest of the other.
+    They are the newest of the requiring package and the newest of the other, for which it was
+    written; of compiled ones that which was compiled for the present release.
     """
     culprit, beside = finding.packages[0], next(iter(finding.packages[1:]), "")
     known, other = index(culprit), index(beside)
-    version = case.versions.get(beside)
     if finding.cause == "binary-incompatible" and known is not None and other is not None:
         # A release that is compiled for the present one, by its requirement; else both.
         maker, target = (known, other) if known.asks(beside) else (other, known)
@@ -378,11 +386,6 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
         asked = maker.requires(newest, what, case.python) if newest is not None else []
         fitting = case.pin(what, specifier(asked[-1])) if asked else ""
         return {"pin": f"{by}=={newest} {fitting}"} if fitting else {}
-    if known is not None and other is not None and version in other.days:
-        newest = known.newest(ANY, case.python, other.days[version])
-        if newest is not None and newest != case.versions.get(culprit):
-            words = f"It is the newest of the day of {beside} {version} or before."
-            return {"pin": f"{culprit}=={newest}", "advice": words}
     if not beside:
         # The other may be newer: nothing says which of the two is too old.
         return {}
@@ -582,7 +585,7 @@ def _refusing(case: Case, fact: Requires, asked: str, *lines: int) -> Finding | 
     wish, ours = specifier(fact.range), case.python
     if wish is None:
         return None
-    is_too_wide = not {*_pythons_in(specifier(asked) or wish)} <= {*_pythons_in(wish)}
+    is_too_wide = not {*pythons_in(specifier(asked) or wish)} <= {*pythons_in(wish)}
     is_refuted = ours is not None and wish.contains(ours, prereleases=True) and not is_too_wide
     if is_refuted and not (fact.is_check and case.given_python):  # that one becomes a remark
         return None
@@ -597,13 +600,15 @@ def _refusing(case: Case, fact: Requires, asked: str, *lines: int) -> Finding | 
         pin=case.pin(fact.who, ANY) if ours is not None and not (lines or fact.is_check) else "",
         advice=f"Narrow the project's requires-python to {wish}." if is_project else "",
         rank=1 if lines else 2 if beside else 3,
-        who=case.title(fact.who, fact.version) or "What is installed",
+        who=case.title(fact.who, fact.version)
+        or ("What is installed" if fact.is_check else "What is asked for"),
         wanted=_shown(fact.range),
         there=beside or (", and yours is none of these" if lines else ""),
     )
 
 
-def _pythons_in(wish: SpecifierSet) -> list[Version]:
+def pythons_in(wish: SpecifierSet) -> list[Version]:
+    """The series of Python of which some patch is in a range."""
     each = (Version("2.7"), *PYTHONS)
     return [p for p in each if any(wish.contains(f"{p}.{patch}") for patch in (0, 5, 9, 20))]
 
@@ -624,6 +629,12 @@ def _no_file(case: Case) -> Made:
         else:
             theirs = Requires(PYTHON, newest.range, newest.line, what, newest.version)
             yield from filter(None, [_refusing(case, theirs, "", fact.line)])
+    is_all = not by_name and "gnored the following versions" in case.text.flat
+    # pip prints this where it fails; here the text leaves out for which package.
+    if is_all and (refused := case.all(Refused)):
+        newest = max(refused, key=lambda r: version_of(r.version) or Version("0"))
+        theirs = Requires(PYTHON, newest.range, newest.line)
+        yield from filter(None, [_refusing(case, theirs, "")])
 
 
 def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
@@ -867,6 +878,11 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
         if presence.is_known or presence.always:
             return _moved(case, presence, shown, fact.line)
     presence = _candidate(case, own, lambda known: known.attribute(name, fact.name))
+    if presence is not None and pattern("stored").search(case.text.flat):
+        # The class has it: the object was stored by a release that did not.
+        (first, _), *_ = presence.spans()
+        needs = f"{presence.package}<{first}" if first > presence.releases[0] else ""
+        return case.say("saved", [presence.package], fact.line, needs=needs)
     if presence is not None:
         return _moved(case, presence, shown, fact.line)
     spoken = [package for package in own if case.mentions(package)]
@@ -894,7 +910,7 @@ def _candidate(
     # Reading a package's names is slow: a mentioned package comes first, mostly alone.
     if len(named) == 1 and (sure := differing(named)):
         return sure[0]
-    matched = differing(sorted(packages, key=lambda p: not case.mentions(p))[:8])
+    matched = differing(sorted(packages, key=lambda p: not case.mentions(p))[:16])
     spoken = [presence for presence in matched if case.mentions(presence.package)]
     if is_common:  # a name of many packages belongs to the mentioned one, or to none
         matched = spoken
@@ -1214,15 +1230,13 @@ def _unmet(case: Case) -> Made:
                 continue
             needs = known.requires(release, what, case.python) if known is not None else []
             bound = corrected(who, release, what)
-            late = "" if bound else _later_bound(case, who, release, what)
             if needs and not any(_meet(what, need, ours) for need in needs):
                 theirs = Requires(what, needs[-1], 0, who, str(release))
                 yield _conflict(case, Asked(what, ours, 0), theirs)
-            elif late or (bound and not _meet(what, bound, ours)):
-                kind, text = ("later-bound", late) if late else ("corrected", bound)
-                fields = {"needs": f"{what}{text}", "direction": _direction(ours, text)}
-                words = {"who": f"{who} {release}", "one": _shown(ours), "wanted": text}
-                yield case.say(kind, [what, who], 0, **fields, **words)
+            elif bound and not _meet(what, bound, ours):
+                fields = {"needs": f"{what}{bound}", "direction": _direction(ours, bound)}
+                words = {"who": f"{who} {release}", "one": _shown(ours), "wanted": bound}
+                yield case.say("corrected", [what, who], 0, **fields, **words)
         if known is None:
             continue
         if who in case.installed:
@@ -1231,30 +1245,6 @@ def _unmet(case: Case) -> Made:
             fields = _files_of(case, who, f"=={release}")
             words = {"title": f"{who} {release}", "ours": str(case.python)}
             yield case.say("no-file-for-python", [who, PYTHON], 0, **words, **fields)
-
-
-def _later_bound(case: Case, who: str, release: Version, what: str) -> str:
-    """The upper bound of the next release of `who` on a package newer than `who` itself.
-
-    `release` sets none: the maintainers saw the two fail together.
-    """
-    known, beside, version = index(who), index(what), case.versions.get(what)
-    if known is None or beside is None or version is None or release not in known.days:
-        return ""
-    # A withdrawn release is about as old as the next one.
-    day = min(((v, d) for v, d in beside.days.items() if v >= version), default=(version, ""))[1]
-    if day < known.days[release]:
-        return ""
-    later = known.next_stated(release)
-    needs = known.requires(later, what, case.python) if later is not None else []
-    ours = known.requires(release, what, case.python)
-    if _is_capped(ours) or any(SpecifierSet(n).contains(version, prereleases=True) for n in needs):
-        return ""
-    return needs[-1] if needs and _toward(SpecifierSet(needs[-1]), version) == "older" else ""
-
-
-def _is_capped(ranges: Iterable[str]) -> bool:
-    return any(_bounds(SpecifierSet(each), _UPPER) for each in ranges)
 
 
 def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]) -> Made:
@@ -1283,9 +1273,9 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
             continue
         if int(beside.days.get(present, "")[:4] or 0) < int(year or 0) + 2:
             continue
-        if _is_capped(known.requires(release, what, case.python)) or any(
-            _meet(what, need, ours) for each in late for need in each
-        ):
+        own = known.requires(release, what, case.python)
+        is_capped = any(_bounds(SpecifierSet(each), _UPPER) for each in own)
+        if is_capped or any(_meet(what, need, ours) for each in late for need in each):
             continue
         wanted = asking[-1][-1]
         yield case.say(

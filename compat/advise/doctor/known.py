@@ -401,11 +401,6 @@ class Index:
                 ranges.append(str(need.specifier))
         return [] if "" in ranges else ranges
 
-    def next_stated(self, version: Version) -> Version | None:
-        """The next release whose requirements were read and differ."""
-        place = bisect_right(self._stated, version)
-        return self._stated[place] if place < len(self._stated) else None
-
     def asks(self, name: str) -> bool:
         return any(self.requires(version, name) for version in self._stated)
 

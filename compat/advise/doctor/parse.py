@@ -24,7 +24,7 @@ from compat.advise.doctor.facts import (
     requirement_of,
     version_of,
 )
-from compat.advise.doctor.known import index, package_of, package_of_module
+from compat.advise.doctor.known import index, owners, package_of, package_of_module
 from compat.advise.named_builds import is_own_name
 from compat.lock.resolvers import (
     CLAUSE,
@@ -228,7 +228,9 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
             yield LacksName(module, name, line, since=groups["version"])
         case "said_moved":
             module, dot, _ = groups["raised"].partition(".")
-            module = module if dot else innermost.replace("-", "_")
+            of_class = owners(match[0].partition(":")[0])
+            whose = innermost or (of_class[0] if len(of_class) == 1 else "")
+            module = module if dot else whose.replace("-", "_")
             if module:
                 yield LacksName(module, groups["name"], line, file="-packages")
         case "not_defined":
