@@ -29,11 +29,7 @@ from compat.errors import CompatError, Fault
 from compat.index.release import Catalogue
 from compat.plan.cell import HEAD, Cell, Coordinate, Recipe
 from compat.plan.plan import Fate, Feasible, Infeasible
-from compat.results.answer import (
-    Answer,
-    EvidenceKind,
-    Kind,
-)
+from compat.results.answer import Answer
 from compat.results.clauses import Clause, Disproof, FileClause
 from compat.results.judge import EvaluationContext
 from compat.results.learnt import PlainAnswer
@@ -46,7 +42,7 @@ from compat.run.outcome import Failed, Outcome, Passed, parse_outcome
 from compat.value import LazyMapping, decode_hook, encode_hook
 
 T = TypeVar("T")
-VERSION = 3
+VERSION = 4
 # The number of cached days of a matrix: today, and one other.
 _MOST_DAYS = 2
 # `shared` has values that many rows share, `touched` the cells with runs newer than the answers.
@@ -69,9 +65,8 @@ _ANSWERS = """
 DROP TABLE IF EXISTS answers;
 CREATE TABLE answers (
     place INTEGER PRIMARY KEY, cell TEXT NOT NULL UNIQUE, recipe TEXT NOT NULL, {axes},
-    planned INTEGER NOT NULL, lane INTEGER NOT NULL, known INTEGER NOT NULL, kind TEXT NOT NULL,
-    evidence TEXT NOT NULL, expected TEXT, outcome TEXT NOT NULL, obstacle INTEGER,
-    body NOT NULL
+    planned INTEGER NOT NULL, lane INTEGER NOT NULL, known INTEGER NOT NULL,
+    ruled_out INTEGER NOT NULL, kind TEXT NOT NULL, expected TEXT, body NOT NULL
 );
 CREATE INDEX releases ON answers ({release});
 """
@@ -208,13 +203,12 @@ class AnswerTable:
         return body[len(digest) :]
 
     def shared(self, number: int, name: str) -> Any:
-        known = self._shared.get((number, name))
-        if known is None:
+        if (number, name) not in self._shared:
             rows = self.execute("SELECT body FROM shared WHERE id = ?", number)
             if not rows:
                 raise sqlite3.DatabaseError("a shared row is lacking")
-            known = self._shared[number, name] = _decoder(_SHARED[name]).decode(_sound(rows[0][0]))
-        return known
+            self._shared[number, name] = _decoder(_SHARED[name]).decode(_sound(rows[0][0]))
+        return self._shared[number, name]
 
     def _located(self, cell: str) -> list[tuple[Run, int]]:
         asked = "SELECT body, file FROM runs WHERE cell = ? ORDER BY name"
@@ -414,11 +408,10 @@ class RunsByCell(LazyMapping[CellRuns]):
         super().__init__(lambda: table.ask(cells), runs)
 
 
-# The fields of an answer beyond its columns; those of `_LIKE` are numbers of `shared`.
-_LIKE = ("capabilities", "faults", "score", "helpers", "lifted", "untried")
-_COLUMNS = ("cell", "kind", "evidence", "outcome", "expected", "obstacle", "planned", "history")
+# The body of an answer: its outcome, the fields of `_LIKE` as numbers of `shared`, and the others.
+_LIKE = ("capabilities", "faults", "score", "helpers", "lifted", "untried", "obstacle")
 _TYPES: dict[str, Any] = {field.name: field.type for field in msgspec.structs.fields(Answer)}
-_OWN = tuple(name for name in _TYPES if name not in (*_COLUMNS, *_LIKE))
+_OWN = tuple(name for name in _TYPES if name not in ("cell", "outcome", "history", *_LIKE))
 _PASSED: dict[bool, Outcome | None] = {True: Passed(), False: None}
 _REST = [_TYPES[name] for name in _OWN]
 _Row: Any = tuple[(Failed | bool, *([int] * len(_LIKE)), *_REST)]  # type: ignore[misc]
@@ -438,9 +431,7 @@ class AnswerReader:
         self._coordinates: dict[tuple[int, str], Coordinate] = {}
         # Values that cells without a lock or a run share.
         self._nothing, self._alike = History((), day), dict[int, dict[str, Any]]()
-        self._columns = ", ".join(
-            ("cell, recipe, planned, kind, evidence, expected, obstacle, body", *_columns(axes))
-        )
+        self._columns = ", ".join(("cell", "recipe", "body", *_columns(axes)))
 
     def entries(self, where: str, *values: object) -> list[Answer]:
         asked = f"SELECT {self._columns} FROM answers WHERE {where} ORDER BY place"
@@ -457,42 +448,20 @@ class AnswerReader:
             self._coordinates[number, text] = known
         return known
 
-    def _answer(
-        self,
-        cell_id: str,
-        recipe: Recipe,
-        planned: int,
-        kind: Kind,
-        evidence: EvidenceKind,
-        expected: Kind | None,
-        obstacle: int | None,
-        body: bytes | int,
-        *texts: str,
-    ) -> Answer:
+    def _answer(self, cell_id: str, recipe: Recipe, body: bytes | int, *texts: str) -> Answer:
         cell = Cell(
             matrix=self._matrix,
             coordinates=tuple([self._coordinate(n, text) for n, text in enumerate(texts)]),
             recipe=recipe,
         )
-        history = self._nothing
-        if isinstance(body, int):
-            fields = self._alike.get(body)
-            if fields is None:
-                row = self._table.shared(body, "row")
-                fields = self._alike[body] = self._fields(row)
-        else:
+        if not isinstance(body, int):
             fields = self._fields(_decoder(_Row).decode(_sound(body)))
             history = History(self._runs.get(cell_id, ()), self._day)
-        return Answer(
-            cell=cell,
-            kind=kind,
-            evidence=evidence,
-            expected=expected,
-            obstacle=None if obstacle is None else self._table.shared(obstacle, "obstacle"),
-            planned=bool(planned),
-            history=history,
-            **fields,
-        )
+            return Answer(cell=cell, history=history, **fields)
+        fields = self._alike.get(body)
+        if fields is None:
+            fields = self._alike[body] = self._fields(self._table.shared(body, "row"))
+        return Answer(cell=cell, history=self._nothing, **fields)
 
     def _fields(self, row: Any) -> dict[str, Any]:
         (outcome, *row), shared = row, self._table.shared
@@ -575,7 +544,7 @@ class StoredSnapshot(Snapshot):
 
     @cached_property
     def untried(self) -> tuple[Untried, ...]:
-        where = "known = 0 AND lane = 0 AND planned = 1 AND obstacle IS NULL"
+        where = "known = 0 AND lane = 0 AND planned = 1 AND ruled_out = 0"
         rows = self._table.rows(
             f"SELECT cell, kind, expected FROM answers WHERE {where} ORDER BY place"
         )
@@ -583,7 +552,7 @@ class StoredSnapshot(Snapshot):
 
     @cached_property
     def ruled_out(self) -> int:
-        where = "planned = 1 AND lane = 0 AND obstacle IS NOT NULL"
+        where = "planned = 1 AND lane = 0 AND ruled_out = 1"
         ((count,),) = self._table.rows(f"SELECT count(*) FROM answers WHERE {where}")
         return int(count)
 
@@ -690,7 +659,7 @@ def _with_answers(
     for statement in script.split(";"):
         connection.execute(statement)
     shared = _Numbers(connection)
-    marks = ", ".join("?" * (11 + len(axes)))
+    marks = ", ".join("?" * (9 + len(axes)))
     rows = (_columns_of(entry, shared) for entry in (*known.entries, *known.lanes, *known.checkout))
     connection.executemany(f"INSERT INTO answers VALUES (NULL, {marks})", rows)
     connection.execute("DELETE FROM derived WHERE NOT lasts")
@@ -723,11 +692,9 @@ def _columns_of(known: Answer, shared: _Numbers) -> tuple[object, ...]:
         known.planned,
         2 if known.cell.is_local else known.cell.is_in_lane,
         known.is_known,
+        known.obstacle is not None,
         known.kind,
-        known.evidence,
         known.expected,
-        "" if outcome is None else str(outcome),
-        None if known.obstacle is None else shared.of(known.obstacle),
         shared.of_body(body) if is_alike else body,
     )
 
@@ -742,7 +709,7 @@ _ALONE = ("started", "seconds", "lock_digest", "suite_digest", "isolation", "tie
 _Body: Any = tuple[
     datetime.datetime, float, str, str, Isolation, Tier, str, tuple[str, ...], int, int, bytes
 ]
-_SHARED: dict[str, Any] = {name: _TYPES[name] for name in (*_LIKE, "obstacle")} | {
+_SHARED: dict[str, Any] = {name: _TYPES[name] for name in _LIKE} | {
     "row": _Row,
     "tried": tuple[tuple[Capability, ...], tuple[str, ...]],
     "names": tuple[tuple[str, str, str], ...],
