@@ -5,7 +5,6 @@ nearest combination and what blocks the request.
 
 import operator
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, partial
 from typing import Literal
@@ -435,53 +434,28 @@ class Advisor:
         self.snapshot = snapshot
         self._locks = locks
         self.proofs = tuple(entry for entry in snapshot.known if entry.is_proof)
+        # Each pair of coordinate and locked version is compared with a want once.
         self._meeting = cache(self._that_meet)
-        self._working = cache(self._that_can)
-        self._by_axis: dict[str, dict[tuple[Version, Version], list[int]]] = {}
 
     @cached_property
     def ranks(self) -> Ranks:
         return Ranks(self.snapshot, self.proofs)
 
     def matching(self, request: Request) -> list[Answer]:
-        sets = [self._meeting(want) for want in request.wants]
-        sets += map(self._working, request.needs)
-        if request.goal == "published":
-            sets.append(self._published)
-        if not sets:
-            return [*self.proofs]
-        first, *others = sorted(sets, key=len)
-        return [self.proofs[number] for number in sorted(first.intersection(*others))]
+        return [
+            proof
+            for proof, missed in self.candidates(request)
+            if not missed and is_goal_met(proof, request) and not lacking(proof, request)
+        ]
 
     def candidates(self, request: Request) -> Iterator[tuple[Answer, tuple[Want, ...]]]:
-        by_want = [(want, self._meeting(want)) for want in request.wants]
-        for number, proof in enumerate(self.proofs):
-            yield proof, tuple(want for want, meeting in by_want if number not in meeting)
+        by_want = [(want, want.axis.name, self._meeting(want)) for want in request.wants]
+        for proof in self.proofs:
+            yield proof, tuple(w for w, axis, met in by_want if _on(proof, axis) not in met)
 
-    def _that_meet(self, want: Want) -> frozenset[int]:
-        # Each pair of coordinate and locked version is compared with a want once.
-        axis = want.axis.name
-        if axis not in self._by_axis:
-            pairs: defaultdict[tuple[Version, Version], list[int]] = defaultdict(list)
-            for number, proof in enumerate(self.proofs):
-                pairs[_on(proof, axis)].append(number)
-            self._by_axis[axis] = pairs
-        by_pair = self._by_axis[axis].items()
-        return frozenset(n for pair, numbers in by_pair if want.is_met_by(*pair) for n in numbers)
-
-    def _that_can(self, need: str) -> frozenset[int]:
-        # Cells with the same results share one object.
-        every = {id(proof.capabilities): proof.capabilities for proof in self.proofs}
-        able = {
-            key
-            for key, capabilities in every.items()
-            if any(c.id == need and c.status == "yes" for c in capabilities)
-        }
-        return frozenset(n for n, p in enumerate(self.proofs) if id(p.capabilities) in able)
-
-    @cached_property
-    def _published(self) -> frozenset[int]:
-        return frozenset(n for n, proof in enumerate(self.proofs) if not proof.lifted)
+    def _that_meet(self, want: Want) -> frozenset[tuple[Version, Version]]:
+        pairs = {_on(proof, want.axis.name) for proof in self.proofs}
+        return frozenset(pair for pair in pairs if want.is_met_by(*pair))
 
     def answer(self, request: Request) -> Recommended | Unproven:
         """Return the best proven combination that meets the request, or what blocks one.

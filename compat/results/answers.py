@@ -454,14 +454,13 @@ class AnswerReader:
             coordinates=tuple([self._coordinate(n, text) for n, text in enumerate(texts)]),
             recipe=recipe,
         )
-        if not isinstance(body, int):
-            fields = self._fields(_decoder(_Row).decode(_sound(body)))
-            history = History(self._runs.get(cell_id, ()), self._day)
-            return Answer(cell=cell, history=history, **fields)
-        fields = self._alike.get(body)
-        if fields is None:
-            fields = self._alike[body] = self._fields(self._table.shared(body, "row"))
-        return Answer(cell=cell, history=self._nothing, **fields)
+        if isinstance(body, int):
+            if body not in self._alike:
+                self._alike[body] = self._fields(self._table.shared(body, "row"))
+            return Answer(cell=cell, history=self._nothing, **self._alike[body])
+        history = History(self._runs.get(cell_id, ()), self._day)
+        fields = self._fields(_decoder(_Row).decode(_sound(body)))
+        return Answer(cell=cell, history=history, **fields)
 
     def _fields(self, row: Any) -> dict[str, Any]:
         (outcome, *row), shared = row, self._table.shared
