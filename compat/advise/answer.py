@@ -12,8 +12,9 @@ from typing import Literal
 from packaging.version import Version
 
 from compat.advise.request import Goal, Request, Want, label, unavailable, wanted_coordinates
-from compat.declare.matrix import Axis, Matrix, PackageAxis
+from compat.declare.matrix import Axis, Matrix
 from compat.lock.lockfile import Lock
+from compat.lock.recipe import pinned
 from compat.plan.cell import RECIPES, Cell, axis_coordinates
 from compat.plan.feasible import Obstacle
 from compat.results.answer import Answer, verdict_clause
@@ -56,7 +57,8 @@ class AsPublished(Value, frozen=True):
 
 
 def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
-    command = f"pip install {' '.join(_pin(axis, cell) for axis in snapshot.matrix.packages)}"
+    pins = (f"'{pinned(axis, cell)}'" for axis in snapshot.matrix.packages)
+    command = f"pip install {' '.join(pins)}"
     fresh = cell.id.partition("+")[0]
     entry = snapshot.by_id.get(fresh)
     install = plain_install(snapshot, fresh)
@@ -85,12 +87,6 @@ def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
     else:
         sentence = f"{verdict_clause(entry)}: {entry.outcome}, tested on {entry.latest}"
     return AsPublished(command=command, state="fails", sentence=sentence)
-
-
-def _pin(axis: PackageAxis, cell: Cell) -> str:
-    version = cell.on(axis.name).version
-    name = f"{axis.package}[{','.join(axis.extras)}]" if axis.extras else axis.package
-    return f"'{name}=={version}'" if axis.select.is_exact(version) else f"'{name}=={version}.*'"
 
 
 class Ranks:

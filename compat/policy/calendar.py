@@ -8,6 +8,7 @@ from typing import Literal
 
 from packaging.version import Version
 
+from compat.advise.request import label
 from compat.declare.matrix import Axis
 from compat.declare.parsing import Name
 from compat.policy.evaluation import (
@@ -16,7 +17,6 @@ from compat.policy.evaluation import (
     evaluation_on,
     hold_words,
     months_later,
-    package_words,
     rule_of,
 )
 from compat.policy.proposal import Affected, Against
@@ -145,7 +145,7 @@ def _move(as_of: Evaluation, axis: Axis, step: FloorStep, before: Version) -> Sc
     proof = as_of.raised(axis.name, version)
     return ScheduledMove(
         axis=axis.name,
-        package=package_words(axis),
+        package=label(axis),
         floor=floor,
         to=version,
         released=slot.released,
@@ -229,7 +229,7 @@ def missing_command(matrix: str, needs: tuple[str, ...]) -> str:
 
 
 def _outlook(as_of: Evaluation, axis: Axis) -> Outlook:
-    package = package_words(axis)
+    package = label(axis)
     floor = as_of.floors[axis.name]
     day, what = as_of.day, f"{package} {floor}"
     prospects = [_prospect(as_of, axis, step) for step in steps_of(as_of, axis).every]

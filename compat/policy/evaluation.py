@@ -25,6 +25,7 @@ import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from compat.advise.request import label
 from compat.declare.matrix import Axis, Hold, InterpreterAxis, Matrix, PackageAxis, Policy, Window
 from compat.declare.parsing import minor_series
 from compat.index.release import Catalogue, Release
@@ -180,12 +181,8 @@ def _allowed(
     return max([version_release.released, *ends])
 
 
-def package_words(axis: Axis) -> str:
-    return "Python" if isinstance(axis, InterpreterAxis) else axis.package
-
-
 def package_and_version(axis: Axis, version: Version) -> str:
-    return f"{package_words(axis)} {version}"
+    return f"{label(axis)} {version}"
 
 
 def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:
@@ -587,7 +584,7 @@ class Evaluation:
 
     def _unpromised(self, besides: str) -> str:
         empty = [
-            (package_words(axis), self.floors.get(axis.name))
+            (label(axis), self.floors.get(axis.name))
             for axis in self.others
             if axis.name != besides
             and self.promised(axis.name).isdisjoint(self.existing[axis.name])

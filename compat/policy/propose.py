@@ -20,6 +20,7 @@ import msgspec
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from compat.advise.request import label
 from compat.declare.matrix import Axis, Hold, InterpreterAxis
 from compat.declare.parsing import parsed
 from compat.index.discover import lowest_of
@@ -38,7 +39,6 @@ from compat.policy.evaluation import (
     move_day,
     objection,
     package_and_version,
-    package_words,
     rule_of,
 )
 from compat.policy.proposal import (
@@ -340,7 +340,7 @@ class FloorSteps:
         return Proposal(
             matrix=self.as_of.matrix.name,
             axis=self.axis.name,
-            package=package_words(self.axis),
+            package=label(self.axis),
             kind=kind,
             release=release,
             current=self.at,
@@ -369,7 +369,7 @@ def _once(steps: Iterable[FloorStep]) -> tuple[FloorStep, ...]:
 
 def floor_arithmetic(steps: FloorSteps) -> Iterator[str]:
     as_of, axis, hold = steps.as_of, steps.axis, steps.hold
-    package, window = package_words(axis), as_of.policy.window(axis)
+    package, window = label(axis), as_of.policy.window(axis)
     floor, asks = as_of.floors[axis.name], as_of.asks(axis)
     if as_of.looks_back:
         yield (
@@ -431,7 +431,7 @@ def _asked(as_of: Evaluation, axis: Axis) -> str:
     # The newest release's requirement on an axis; of a package, with the newest Python of the
     # matrix.
     asked = as_of.asks(axis)
-    what = f"{package_words(axis)} {asked}" if asked else f"any {package_words(axis)}"
+    what = f"{label(axis)} {asked}" if asked else f"any {label(axis)}"
     return what if isinstance(axis, InterpreterAxis) else f"{what} on Python {as_of.newest_python}"
 
 
@@ -482,7 +482,7 @@ def _affected(as_of: Evaluation, axis: Axis, versions: list[Version]) -> Affecte
     releases = [r for v in versions for r in as_of.releases(axis, v)]
     return Affected(
         axis=axis.name,
-        package=package_words(axis),
+        package=label(axis),
         versions=tuple(versions),
         releases=() if releases == versions else tuple(releases),
     )
@@ -506,7 +506,7 @@ def floors(snapshot: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
     return tuple(
         AxisFloor(
             axis=axis.name,
-            package=package_words(axis),
+            package=label(axis),
             at=as_of.floors[axis.name],
             arithmetic=tuple(floor_arithmetic(steps_of(as_of, axis))),
         )
@@ -580,7 +580,7 @@ def _proposal(as_of: Evaluation, extension: Extension, release_words: str) -> Pr
     return Proposal(
         matrix=as_of.matrix.name,
         axis=axis.name,
-        package=package_words(axis),
+        package=label(axis),
         kind="extend",
         release=as_of.called,
         current=extension.newest,
@@ -590,7 +590,7 @@ def _proposal(as_of: Evaluation, extension: Extension, release_words: str) -> Pr
         objections=objections,
         arithmetic=(because,),
         evidence=evidence,
-        gained=(Affected(axis=axis.name, package=package_words(axis), versions=tuple(taken_in)),),
+        gained=(Affected(axis=axis.name, package=label(axis), versions=tuple(taken_in)),),
         needs=tuple(cell for o in objections if o.against != "red" for cell in o.cells)[:1],
     )
 

@@ -16,7 +16,7 @@ from compat.results.lifted import Lifted
 from compat.results.record import Capability, involved_in_refusal
 from compat.results.runs import Counted, History, Ran
 from compat.run.evidence import Isolation
-from compat.run.outcome import Failed, Outcome, begins_with, is_of_machine
+from compat.run.outcome import Failed, Outcome, begins_with, is_before_import, is_of_machine
 from compat.value import StrictValue, derive
 
 if TYPE_CHECKING:
@@ -373,12 +373,7 @@ def by_evidence(name: str, verdict: Answer) -> str:
 
 
 def is_refused(verdict: Answer) -> bool:
-    outcome = verdict.outcome
-    return (
-        verdict.kind == "broken"
-        and isinstance(outcome, Failed)
-        and outcome.stage in ("plan", "lock", "install")
-    )
+    return verdict.kind == "broken" and is_before_import(verdict.outcome)
 
 
 _KIND_RANK: dict[Kind, int] = {

@@ -344,8 +344,9 @@ class AnswerTable:
         """
         if state.get("plan") != sources.plan:
             return Before()
-        matrix = self._told_state("matrix").decode()
-        entries = AnswerReader(self, matrix, self._axes, datetime.date.min).entries("1")
+        axes = msgspec.msgpack.decode(state["axes"], type=list[tuple[str, str]])
+        matrix = state["matrix"].decode()
+        entries = AnswerReader(self, matrix, axes, datetime.date.min).entries("1")
         fates = tuple(
             Feasible(cell=e.cell)
             if e.obstacle is None
@@ -360,12 +361,11 @@ class AnswerTable:
             return Before(fates, {}, locked)
         touched = {cell for (cell,) in self.execute("SELECT cell FROM touched")}
         touched |= (sources.locks.keys() | locks.keys()) - alike
-        names = [name for name, _ in self._axes]
-        column = names.index(self._told_state("subject").decode())
+        column = [name for name, _ in axes].index(state["subject"].decode())
         releases = {
             parts[column]
             for parts in (cell.partition("+")[0].split("-") for cell in touched)
-            if len(parts) == len(names)
+            if len(parts) == len(axes)
         }
         judged = {
             e.cell.id: e
@@ -373,15 +373,6 @@ class AnswerTable:
             if e.latest is not None and e.cell.coordinates[column].text not in releases
         }
         return Before(fates, judged, locked)
-
-    def _told_state(self, name: str) -> bytes:
-        ((value,),) = self.execute("SELECT value FROM state WHERE name = ?", name)
-        text: bytes = value
-        return text
-
-    @property
-    def _axes(self) -> list[tuple[str, str]]:
-        return msgspec.msgpack.decode(self._told_state("axes"), type=list[tuple[str, str]])
 
 
 class RunsByCell(LazyMapping[CellRuns]):

@@ -17,7 +17,7 @@ from compat.results.answer import Answer, Kind, is_refused
 from compat.results.record import Status
 from compat.results.runs import BEFORE_TESTS
 from compat.results.snapshot import Snapshot
-from compat.run.outcome import Failed
+from compat.run.outcome import Failed, is_before_import
 from compat.value import StrictValue
 
 ChangeKind = Literal["regressed", "fixed", "spurious", "new", "gone", "same"]
@@ -306,9 +306,7 @@ def _is_working(entry: Answer) -> bool:
 
 
 def _breaks(entry: Answer, against: Answer) -> bool:
-    outcome = entry.outcome
-    is_out = isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install")
-    if not entry.is_tested or entry.kind == "works" or is_out:
+    if not entry.is_tested or entry.kind == "works" or is_before_import(entry.outcome):
         return False
     return entry.kind == "broken" or bool({*entry.fails}.difference(against.fails))
 
