@@ -315,9 +315,9 @@ _OF_PYTHON: tuple[Cause, ...] = ("syntax", "type-error", "missing-attribute")
 
 
 def file_clauses(snapshot: Snapshot, contents_of: ContentsOf) -> tuple[FileClause, ...]:
-    """A clause needs two runs that differ only in the Python: one failed in the file at import, and one
-    on a newer Python got past it. `contents_of` returns the sha256 of each file of a wheel by its
-    path. Raises IndexUnreachable as that does.
+    """A clause needs two runs that differ only in the Python: one failed in the file at import, and
+    one on a newer Python got past it. `contents_of` returns the sha256 of each file of a wheel by
+    its path. Raises IndexUnreachable as that does.
     """
     clauses: dict[tuple[str, str], FileClause] = {}
     listed: dict[str, dict[str, str]] = {}
