@@ -94,6 +94,7 @@ class Ranks:
 
     def __init__(self, snapshot: Snapshot, proofs: tuple[Answer, ...]) -> None:
         self.positions = positions(snapshot)
+        self._subject = snapshot.matrix.subject
         axes = _order(snapshot.matrix)
         every = [
             tuple([self.positions[axis][proof.cell.on(axis).version] for axis in axes])
@@ -101,14 +102,11 @@ class Ranks:
         ]
         newest_first = sorted(set(every), reverse=True)
         age = {places: number for number, places in enumerate(newest_first)}
-        # By identity: building the id of each cell would take longer than everything else here.
-        self._subjects = {id(proof): places[0] for proof, places in zip(proofs, every, strict=True)}
         # The criteria by which proofs are compared; less is better in each.
         self._criteria = {
             id(proof): (proof.doubts, proof.changed, -proof.days, age[places])
             for proof, places in zip(proofs, every, strict=True)
         }
-        self._tiers = {id(proof): proof.tier for proof in proofs}
         self._proofs = proofs
         self._ranks: dict[Goal, dict[int, int]] = {}
 
@@ -130,7 +128,7 @@ class Ranks:
         """
         if request.goal == "closest":
             return 0
-        return min(proof.outside, 1) if request.needs else self._tiers[id(proof)]
+        return min(proof.outside, 1) if request.needs else proof.tier
 
     def _compared(self, proof: Answer, request: Request) -> tuple[int, ...]:
         """Tier, failures, changed pins, days of runs and newness: less is better in each."""
@@ -139,19 +137,9 @@ class Ranks:
 
     def undominated(self, proofs: Iterable[Answer], request: Request) -> Iterator[Answer]:
         """Yield, the best first, those proofs that no other dominates."""
-        # Only the newest of those that differ in nothing else remain to be sorted.
-        newest: dict[tuple[int, ...], tuple[int, list[Answer]]] = {}
-        for proof in proofs:
-            *other, age = self._compared(proof, request)
-            best, alike = newest.setdefault(tuple(other), (age, []))
-            if age < best:
-                newest[tuple(other)] = age, [proof]
-            elif age == best:
-                alike.append(proof)
-        left = [proof for _, alike in newest.values() for proof in alike]
         # Only an earlier one dominates a later one.
         front: list[tuple[int, ...]] = []
-        for proof in sorted(left, key=lambda proof: self.order(proof, request)):
+        for proof in sorted(proofs, key=lambda proof: self.order(proof, request)):
             own = self._compared(proof, request)
             if not any(each != own and all(map(operator.le, each, own)) for each in front):
                 front.append(own)
@@ -160,7 +148,7 @@ class Ranks:
     def _key(self, goal: Goal, proof: Answer) -> tuple[object, ...]:
         """The sort key of proofs: the four criteria in the order of the goal, then the others."""
         doubts, changed, days, age = self._criteria[id(proof)]
-        subject = self._subjects[id(proof)]
+        subject = self.positions[self._subject][proof.cell.on(self._subject).version]
         last = (proof.stale, RECIPES.index(proof.cell.recipe), proof.id)
         match goal:
             case "newest":
