@@ -35,7 +35,6 @@ from compat.plan.requirements import active, named
 from compat.policy.proposal import CellEvidence, Objection
 from compat.results.answer import Answer, EvidenceKind, representative
 from compat.results.judge import judge
-from compat.results.record import Status
 from compat.results.runs import is_whole
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed
@@ -394,14 +393,6 @@ class Evaluation:
         return {axis.name: self._existing(axis) for axis in self.matrix.axes}
 
     @cached_property
-    def asked(self) -> dict[str, frozenset[Version]]:
-        catalogue = self.snapshot.catalogue
-        return {
-            a.name: frozenset(coordinate.version for coordinate in axis_coordinates(a, catalogue))
-            for a in self.matrix.axes
-        }
-
-    @cached_property
     def slots(self) -> dict[str, tuple[VersionRelease, ...]]:
         return {
             axis.name: slots(
@@ -532,7 +523,8 @@ class Evaluation:
             return f"{self.matrix.subject_axis.package} has no release that is not yanked"
         if version not in self.existing[axis]:
             what = package_and_version(self._axes[axis], version)
-            if version in self.asked[axis]:
+            every = axis_coordinates(self._axes[axis], self.snapshot.catalogue)
+            if any(coordinate.version == version for coordinate in every):
                 return f"{what} was not out on {self.day}"
             return f"no cell has {what}: the matrix does not have it"
         if self.corners(axis, version):
@@ -616,15 +608,12 @@ class Evaluation:
             beside = (*place[:index], current, *place[index + 1 :])
             if self.can_be_had(beside):
                 after, before = self._corner(place)[0].cell, self._corner(beside)[0].cell
-                worked = self._statuses(before)
-                lost = [name for name, status in self._statuses(after).items() if status == "no"]
+                known = self.snapshot.by_id
+                worked, statuses = known[before].statuses, known[after].statuses
+                lost = [name for name, status in statuses.items() if status == "no"]
                 if lost := [name for name in lost if worked.get(name) == "yes"]:
                     names = ", ".join(lost)
                     yield f"in {after} these fail, which work in {before}: {names}"
-
-    def _statuses(self, cell: str) -> dict[str, Status]:
-        verdict = self.snapshot.by_id[cell]
-        return {capability.id: capability.status for capability in verdict.capabilities}
 
     def _floor(self, axis: str, version: Version) -> FloorEvidence:
         policy = self.policy
@@ -632,9 +621,7 @@ class Evaluation:
             return no_evidence(version, because)
         corners = [self._corner(place) for place in self.corners(axis, version)]
         deciding = [corner[0] for corner in corners]
-        objections = tuple(
-            against for cell in deciding if (against := objection(cell, policy)) is not None
-        )
+        objections = tuple(filter(None, (objection(cell, policy) for cell in deciding)))
         state: FloorState = "open"
         if all(cell.supports for cell in deciding):
             state = "green" if objections else "proven"
@@ -653,12 +640,8 @@ class Evaluation:
 
     def _corner(self, place: Place) -> list[CellEvidence]:
         recipes = self.entries[place]
-        able = [
-            recipes[recipe]
-            for recipe in RECIPES
-            if recipe in recipes
-            and (recipes[recipe].obstacle is None or recipes[recipe].latest is not None)
-        ]
+        known = (recipes[recipe] for recipe in RECIPES if recipe in recipes)
+        able = [entry for entry in known if entry.obstacle is None or entry.latest is not None]
         deciding = self._deciding(able)
         others = (entry for entry in able if entry is not deciding and entry.latest)
         return [cell_evidence(entry, self) for entry in (deciding, *others)]

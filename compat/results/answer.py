@@ -13,7 +13,7 @@ from compat.lock.lock_text import locked_version
 from compat.plan.cell import RECIPES, Cell, Recipe
 from compat.plan.feasible import Obstacle
 from compat.results.lifted import Lifted
-from compat.results.record import Capability, involved_in_refusal
+from compat.results.record import Capability, Status, involved_in_refusal
 from compat.results.runs import Counted, History, Ran
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, Outcome, begins_with, is_before_import, is_of_machine
@@ -245,6 +245,10 @@ class Answer(StrictValue, frozen=True, kw_only=True):
     @property
     def failing_here(self) -> tuple[str, ...]:
         return self.failing("combination", "unexplained")
+
+    @property
+    def statuses(self) -> dict[str, Status]:
+        return {capability.id: capability.status for capability in self.capabilities}
 
     @property
     def fails(self) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ def compare(before: Answer | None, after: Answer | None) -> Change:
     gained: tuple[str, ...] = ()
     # Equal capabilities are one object in the index.
     if before is not None and after is not None and before.capabilities is not after.capabilities:
-        old, new = _statuses(before), _statuses(after)
+        old, new = before.statuses, after.statuses
         both = sorted(old.keys() & new.keys())
         lost = tuple(c for c in both if old[c] == "yes" != new[c])
         gained = tuple(c for c in both if new[c] == "yes" != old[c])
@@ -93,10 +93,6 @@ def compare(before: Answer | None, after: Answer | None) -> Change:
 
 def change_kind(before: Kind | None, after: Kind | None) -> ChangeKind:
     return _TABLE[before][_AFTER.index(after)]
-
-
-def _statuses(answer: Answer) -> dict[str, Status]:
-    return {capability.id: capability.status for capability in answer.capabilities}
 
 
 def _failing(answer: Answer | None) -> set[str]:

@@ -122,8 +122,7 @@ def _helpers(shown: Sequence[ReleaseColumn], titles: Mapping[str, str]) -> Itera
 def _differences(shown: Sequence[ReleaseColumn]) -> Iterable[str]:
     for column in shown:
         for other in column.others:
-            own = {capability.id: capability.status for capability in column.entry.capabilities}
-            theirs = {capability.id: capability.status for capability in other.capabilities}
+            own, theirs = column.entry.statuses, other.statuses
             names = [name for name in sorted(theirs) if theirs[name] != own.get(name)]
             if names:
                 signs = ", ".join(f"`{_plain(name)}` {SIGNS[theirs[name]]}" for name in names)

@@ -27,7 +27,7 @@ from compat.lock.mixed import (
     repinned,
 )
 from compat.results.record import Record
-from compat.run.outcome import PLACED, STAGES, Cause, Failed, Outcome, is_spurious
+from compat.run.outcome import PLACED, STAGES, Cause, Failed, Outcome, is_before_import, is_spurious
 from compat.search.boundary import FAILS_BELOW, FAILS_FROM, log_marginal
 from compat.value import Value
 
@@ -428,8 +428,7 @@ class Trials:
     def _stop_if_nothing_installs(self, record: Record, trial: Trial) -> None:
         # An unwritable cache, for example, ends each of thousands of mixes in the same way.
         outcome = record.outcome
-        is_early = isinstance(outcome, Failed) and outcome.stage in STAGES[: STAGES.index("import")]
-        if trial != "unresolved" or not is_early:
+        if trial != "unresolved" or not is_before_import(outcome):
             self._uninstalled = 0
             return
         self._uninstalled += 1
