@@ -152,14 +152,10 @@ def encode_pin(pin: Pin) -> str:
 
 def _split(text: str) -> tuple[dict[str, list[str]], str]:
     head: dict[str, list[str]] = {}
-    begin = _body_start(text)
+    begin = match.start() if (match := _BODY.search(text)) else len(text)
     for key, value in _HEAD.findall(text, 0, begin):
         head.setdefault(key, []).append(value)
     return head, text[begin:]
-
-
-def _body_start(text: str) -> int:
-    return match.start() if (match := _BODY.search(text)) else len(text)
 
 
 def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
