@@ -18,7 +18,7 @@ import calendar
 import datetime
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Literal
 
 import msgspec
@@ -360,7 +360,7 @@ class Evaluation:
         )
         self.names = tuple(axis.name for axis in self.others)
         self._axes = {axis.name: axis for axis in self.others}
-        self._floors: dict[tuple[str, Version], FloorEvidence] = {}
+        self.floor = cache(self._floor)
 
     @property
     def as_of_today(self) -> str:
@@ -587,12 +587,6 @@ class Evaluation:
     def _is_promised(self, place: Place, besides: int) -> bool:
         others = (p for i, p in enumerate(zip(self.names, place, strict=True)) if i != besides)
         return all(version in self.promised(name) for name, version in others)
-
-    def floor(self, axis: str, version: Version) -> FloorEvidence:
-        key = (axis, version)
-        if key not in self._floors:
-            self._floors[key] = self._floor(axis, version)
-        return self._floors[key]
 
     def raised(self, axis: str, version: Version) -> FloorEvidence:
         # Return the evidence for a raise to that version: the newest release must be installable
