@@ -108,14 +108,14 @@ class Ranks:
             for proof, places in zip(proofs, every, strict=True)
         }
         self._proofs = proofs
-        self._ranks: dict[Goal, dict[int, int]] = {}
+        self._ranks = cache(self._ranks_by)
 
     def of(self, proof: Answer, goal: Goal) -> int:
-        ranks = self._ranks.get(goal)
-        if ranks is None:
-            ordered = sorted(self._proofs, key=partial(self._key, goal))
-            ranks = self._ranks[goal] = {id(proof): rank for rank, proof in enumerate(ordered)}
-        return ranks[id(proof)]
+        return self._ranks(goal)[id(proof)]
+
+    def _ranks_by(self, goal: Goal) -> dict[int, int]:
+        ordered = sorted(self._proofs, key=partial(self._key, goal))
+        return {id(proof): rank for rank, proof in enumerate(ordered)}
 
     def order(self, proof: Answer, request: Request) -> tuple[object, ...]:
         return self._tier(proof, request), *self._key(request.goal, proof)

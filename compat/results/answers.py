@@ -419,9 +419,10 @@ class AnswerReader:
         self._axes = axes
         self._day = day
         self._runs = table.runs
-        self._coordinates: dict[tuple[int, str], Coordinate] = {}
+        self._coordinate = cache(self._coordinate_of)
         # Values that cells without a lock or a run share.
-        self._nothing, self._alike = History((), day), dict[int, dict[str, Any]]()
+        self._nothing = History((), day)
+        self._alike = cache(lambda number: self._fields(table.shared(number, "row")))
         self._columns = ", ".join(("cell", "recipe", "body", *_columns(axes)))
 
     def entries(self, where: str, *values: object) -> list[Answer]:
@@ -430,14 +431,10 @@ class AnswerReader:
             lambda: [self._answer(*row) for row in self._table.execute(asked, *values)]
         )
 
-    def _coordinate(self, number: int, text: str) -> Coordinate:
-        known = self._coordinates.get((number, text))
-        if known is None:
-            name, short = self._axes[number]
-            is_local, version = text == HEAD, Version("0" if text == HEAD else text)
-            known = Coordinate(axis=name, short=short, version=version, is_local=is_local)
-            self._coordinates[number, text] = known
-        return known
+    def _coordinate_of(self, number: int, text: str) -> Coordinate:
+        name, short = self._axes[number]
+        is_local, version = text == HEAD, Version("0" if text == HEAD else text)
+        return Coordinate(axis=name, short=short, version=version, is_local=is_local)
 
     def _answer(self, cell_id: str, recipe: Recipe, body: bytes | int, *texts: str) -> Answer:
         cell = Cell(
@@ -446,9 +443,7 @@ class AnswerReader:
             recipe=recipe,
         )
         if isinstance(body, int):
-            if body not in self._alike:
-                self._alike[body] = self._fields(self._table.shared(body, "row"))
-            return Answer(cell=cell, history=self._nothing, **self._alike[body])
+            return Answer(cell=cell, history=self._nothing, **self._alike(body))
         history = History(self._runs.get(cell_id, ()), self._day)
         fields = self._fields(_decoder(_Row).decode(_sound(body)))
         return Answer(cell=cell, history=history, **fields)
