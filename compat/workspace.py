@@ -234,8 +234,7 @@ class Workspace:
 
     @cached_property
     def lock_digests(self) -> LockDigests:
-        packages = [axis.normalised_name for axis in self.matrix.packages]
-        return LockDigests(self.folder / "locks", packages)
+        return LockDigests(self.folder / "locks")
 
     @cached_property
     def learnt(self) -> LearntFiles:
@@ -313,7 +312,7 @@ class Workspace:
         runs, locks = self.runs if runs is None else runs, self.lock_digests
         known = snapshot(self.declared, catalogue, fates, locks, runs, present, before.entries)
         answered = with_answers(known, self.learnt.asked, self.learnt.clauses)
-        return with_locks(answered, self.lock, locks.versions, before.locked)
+        return with_locks(answered, self.lock, before.locked)
 
     def keep(self, kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
         return self._table.of(kind, (*self._own_sources, *sources), make)

@@ -5,7 +5,6 @@ nearest combination and what blocks the request.
 
 import operator
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, partial
 from typing import Literal
@@ -13,8 +12,9 @@ from typing import Literal
 from packaging.version import Version
 
 from compat.advise.request import Goal, Request, Want, label, unavailable, wanted_coordinates
-from compat.declare.matrix import Axis, Matrix, PackageAxis
+from compat.declare.matrix import Axis, Matrix
 from compat.lock.lockfile import Lock
+from compat.lock.recipe import pinned
 from compat.plan.cell import RECIPES, Cell, axis_coordinates
 from compat.plan.feasible import Obstacle
 from compat.results.answer import Answer, verdict_clause
@@ -57,7 +57,8 @@ class AsPublished(Value, frozen=True):
 
 
 def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
-    command = f"pip install {' '.join(_pin(axis, cell) for axis in snapshot.matrix.packages)}"
+    pins = (f"'{pinned(axis, cell)}'" for axis in snapshot.matrix.packages)
+    command = f"pip install {' '.join(pins)}"
     fresh = cell.id.partition("+")[0]
     entry = snapshot.by_id.get(fresh)
     install = plain_install(snapshot, fresh)
@@ -88,17 +89,12 @@ def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
     return AsPublished(command=command, state="fails", sentence=sentence)
 
 
-def _pin(axis: PackageAxis, cell: Cell) -> str:
-    version = cell.on(axis.name).version
-    name = f"{axis.package}[{','.join(axis.extras)}]" if axis.extras else axis.package
-    return f"'{name}=={version}'" if axis.select.is_exact(version) else f"'{name}=={version}.*'"
-
-
 class Ranks:
     """The order of recommended proofs, by goal; shared by the command, the pages and their data."""
 
     def __init__(self, snapshot: Snapshot, proofs: tuple[Answer, ...]) -> None:
         self.positions = positions(snapshot)
+        self._subject = snapshot.matrix.subject
         axes = _order(snapshot.matrix)
         every = [
             tuple([self.positions[axis][proof.cell.on(axis).version] for axis in axes])
@@ -106,23 +102,20 @@ class Ranks:
         ]
         newest_first = sorted(set(every), reverse=True)
         age = {places: number for number, places in enumerate(newest_first)}
-        # By identity: building the id of each cell would take longer than everything else here.
-        self._subjects = {id(proof): places[0] for proof, places in zip(proofs, every, strict=True)}
         # The criteria by which proofs are compared; less is better in each.
         self._criteria = {
             id(proof): (proof.doubts, proof.changed, -proof.days, age[places])
             for proof, places in zip(proofs, every, strict=True)
         }
-        self._tiers = {id(proof): proof.tier for proof in proofs}
         self._proofs = proofs
-        self._ranks: dict[Goal, dict[int, int]] = {}
+        self._ranks = cache(self._ranks_by)
 
     def of(self, proof: Answer, goal: Goal) -> int:
-        ranks = self._ranks.get(goal)
-        if ranks is None:
-            ordered = sorted(self._proofs, key=partial(self._key, goal))
-            ranks = self._ranks[goal] = {id(proof): rank for rank, proof in enumerate(ordered)}
-        return ranks[id(proof)]
+        return self._ranks(goal)[id(proof)]
+
+    def _ranks_by(self, goal: Goal) -> dict[int, int]:
+        ordered = sorted(self._proofs, key=partial(self._key, goal))
+        return {id(proof): rank for rank, proof in enumerate(ordered)}
 
     def order(self, proof: Answer, request: Request) -> tuple[object, ...]:
         return self._tier(proof, request), *self._key(request.goal, proof)
@@ -135,7 +128,7 @@ class Ranks:
         """
         if request.goal == "closest":
             return 0
-        return min(proof.outside, 1) if request.needs else self._tiers[id(proof)]
+        return min(proof.outside, 1) if request.needs else proof.tier
 
     def _compared(self, proof: Answer, request: Request) -> tuple[int, ...]:
         """Tier, failures, changed pins, days of runs and newness: less is better in each."""
@@ -144,19 +137,9 @@ class Ranks:
 
     def undominated(self, proofs: Iterable[Answer], request: Request) -> Iterator[Answer]:
         """Yield, the best first, those proofs that no other dominates."""
-        # Only the newest of those that differ in nothing else remain to be sorted.
-        newest: dict[tuple[int, ...], tuple[int, list[Answer]]] = {}
-        for proof in proofs:
-            *other, age = self._compared(proof, request)
-            best, alike = newest.setdefault(tuple(other), (age, []))
-            if age < best:
-                newest[tuple(other)] = age, [proof]
-            elif age == best:
-                alike.append(proof)
-        left = [proof for _, alike in newest.values() for proof in alike]
         # Only an earlier one dominates a later one.
         front: list[tuple[int, ...]] = []
-        for proof in sorted(left, key=lambda proof: self.order(proof, request)):
+        for proof in sorted(proofs, key=lambda proof: self.order(proof, request)):
             own = self._compared(proof, request)
             if not any(each != own and all(map(operator.le, each, own)) for each in front):
                 front.append(own)
@@ -165,7 +148,7 @@ class Ranks:
     def _key(self, goal: Goal, proof: Answer) -> tuple[object, ...]:
         """The sort key of proofs: the four criteria in the order of the goal, then the others."""
         doubts, changed, days, age = self._criteria[id(proof)]
-        subject = self._subjects[id(proof)]
+        subject = self.positions[self._subject][proof.cell.on(self._subject).version]
         last = (proof.stale, RECIPES.index(proof.cell.recipe), proof.id)
         match goal:
             case "newest":
@@ -435,53 +418,28 @@ class Advisor:
         self.snapshot = snapshot
         self._locks = locks
         self.proofs = tuple(entry for entry in snapshot.known if entry.is_proof)
+        # Each pair of coordinate and locked version is compared with a want once.
         self._meeting = cache(self._that_meet)
-        self._working = cache(self._that_can)
-        self._by_axis: dict[str, dict[tuple[Version, Version], list[int]]] = {}
 
     @cached_property
     def ranks(self) -> Ranks:
         return Ranks(self.snapshot, self.proofs)
 
     def matching(self, request: Request) -> list[Answer]:
-        sets = [self._meeting(want) for want in request.wants]
-        sets += map(self._working, request.needs)
-        if request.goal == "published":
-            sets.append(self._published)
-        if not sets:
-            return [*self.proofs]
-        first, *others = sorted(sets, key=len)
-        return [self.proofs[number] for number in sorted(first.intersection(*others))]
+        return [
+            proof
+            for proof, missed in self.candidates(request)
+            if not missed and is_goal_met(proof, request) and not lacking(proof, request)
+        ]
 
     def candidates(self, request: Request) -> Iterator[tuple[Answer, tuple[Want, ...]]]:
-        by_want = [(want, self._meeting(want)) for want in request.wants]
-        for number, proof in enumerate(self.proofs):
-            yield proof, tuple(want for want, meeting in by_want if number not in meeting)
+        by_want = [(want, want.axis.name, self._meeting(want)) for want in request.wants]
+        for proof in self.proofs:
+            yield proof, tuple(w for w, axis, met in by_want if _on(proof, axis) not in met)
 
-    def _that_meet(self, want: Want) -> frozenset[int]:
-        # Each pair of coordinate and locked version is compared with a want once.
-        axis = want.axis.name
-        if axis not in self._by_axis:
-            pairs: defaultdict[tuple[Version, Version], list[int]] = defaultdict(list)
-            for number, proof in enumerate(self.proofs):
-                pairs[_on(proof, axis)].append(number)
-            self._by_axis[axis] = pairs
-        by_pair = self._by_axis[axis].items()
-        return frozenset(n for pair, numbers in by_pair if want.is_met_by(*pair) for n in numbers)
-
-    def _that_can(self, need: str) -> frozenset[int]:
-        # Cells with the same results share one object.
-        every = {id(proof.capabilities): proof.capabilities for proof in self.proofs}
-        able = {
-            key
-            for key, capabilities in every.items()
-            if any(c.id == need and c.status == "yes" for c in capabilities)
-        }
-        return frozenset(n for n, p in enumerate(self.proofs) if id(p.capabilities) in able)
-
-    @cached_property
-    def _published(self) -> frozenset[int]:
-        return frozenset(n for n, proof in enumerate(self.proofs) if not proof.lifted)
+    def _that_meet(self, want: Want) -> frozenset[tuple[Version, Version]]:
+        pairs = {_on(proof, want.axis.name) for proof in self.proofs}
+        return frozenset(pair for pair in pairs if want.is_met_by(*pair))
 
     def answer(self, request: Request) -> Recommended | Unproven:
         """Return the best proven combination that meets the request, or what blocks one.

@@ -66,10 +66,8 @@ class PackageList(Value, frozen=True):
 
 
 def read_list(text: str, python: Version | None = None) -> PackageList:
-    """Parse a list into its packages.
-
-    `python` decides markers; without it every marked line counts. Raises UsageError for a text that
-    is too long for a list.
+    """`python` decides markers; without it every marked line counts. Raises UsageError for a text
+    that is too long for a list.
     """
     if len(text) > MOST_CHARACTERS:
         raise UsageError.of(

@@ -82,9 +82,7 @@ def request_of(
     goal: Goal = "best",
     locked: Callable[[], Collection[str]] = tuple,
 ) -> Request:
-    """Parse the words of a request.
-
-    An axis is named by its name, its short name or its package's, with a version as in
+    """An axis is named by its name, its short name or its package's, with a version as in
     `python==3.10`, `python 3.10` or `python3.10`. `locked` returns the packages of all locks.
     Raises UsageError for what is no requirement, and for an unknown package or capability, with the
     nearest known one.

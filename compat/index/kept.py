@@ -135,22 +135,10 @@ def _read(package: P) -> P:
     return replace(package, name=name, releases=tuple(releases), stale_since=None)
 
 
+@functools.lru_cache(maxsize=8192)
 def _tags(filename: str) -> frozenset[Tag]:
     if not filename.endswith(".whl"):
         return frozenset()
-    # The wheels of a release begin alike, and those for a platform end alike: each half is parsed
-    # once.
-    first, *last = filename.rsplit("-", 3)
-    try:
-        _tags_of_wheel(f"{first}-py3-none-any.whl")
-        return _tags_of_wheel("-".join(("any", "1", *last)))
-    except ValueError:
-        # The error names the whole file name.
-        return _tags_of_wheel(filename)
-
-
-@functools.lru_cache(maxsize=8192)
-def _tags_of_wheel(filename: str) -> frozenset[Tag]:
     try:
         return parse_wheel_filename(filename)[3]
     except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion) as fault:

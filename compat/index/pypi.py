@@ -16,7 +16,6 @@ from urllib.parse import urldefrag, urljoin
 import msgspec
 import requests
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.tags import Tag
 from packaging.utils import (
     InvalidSdistFilename,
     InvalidWheelFilename,
@@ -324,7 +323,7 @@ def _artifact(file: ListedFile, name: str) -> tuple[Version, Artifact] | None:
     return version, Artifact(
         filename=file.filename,
         url=without_login(file.url),
-        tags=_shared(tags),
+        tags=tags,
         requires_python=_specifier(file.requires_python or ""),
         uploaded=_time(file.upload_time),
         sha256=sha256 if _SHA256.fullmatch(sha256) else None,
@@ -332,13 +331,6 @@ def _artifact(file: ListedFile, name: str) -> tuple[Version, Artifact] | None:
         yank_reason=one_line(" ".join(reason.split())[:_LONGEST_REASON]),
         has_metadata=file.has_metadata,
     )
-
-
-@lru_cache(maxsize=4096)
-def _shared(tags: frozenset[Tag]) -> frozenset[Tag]:
-    # Return the same set object for equal tags: the 1,800 files of a large package have some
-    # dozens.
-    return tags
 
 
 @lru_cache(maxsize=1024)

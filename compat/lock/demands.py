@@ -6,7 +6,7 @@ fact: what cannot be locked from all releases cannot be locked from fewer.
 
 import datetime
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import cache
 
@@ -136,6 +136,8 @@ class KnownLocks:
         self._package_of = package_of
         self._guard = threading.Lock()
         self._locks: dict[tuple[object, ...], list[Lock]] = defaultdict(list)
+        # The number of locks that do not answer a question.
+        self._compared: Counter[Inputs] = Counter()
         self._dates: dict[tuple[object, ...], datetime.datetime | None] = {}
 
     def add(self, lock: Lock) -> None:
@@ -144,15 +146,14 @@ class KnownLocks:
             with self._guard:
                 self._locks[_world(lock.inputs)].append(lock)
 
-    def number(self, inputs: Inputs) -> int:
-        with self._guard:
-            return len(self._locks.get(_world(inputs), ()))
-
-    def answering(self, inputs: Inputs, after: int = 0) -> Lock | None:
+    def answering(self, inputs: Inputs) -> Lock | None:
         """A resolver may choose other pins. Raises IndexUnreachable."""
         with self._guard:
-            known = self._locks.get(_world(inputs), [])[after:]
-        return next((lock for lock in reversed(known) if self._meets(lock, inputs)), None)
+            known = self._locks[_world(inputs)][self._compared[inputs] :]
+        lock = next((lock for lock in reversed(known) if self._meets(lock, inputs)), None)
+        if lock is None:
+            self._compared[inputs] += len(known)
+        return lock
 
     def _meets(self, lock: Lock, inputs: Inputs) -> bool:
         own, injected = lock.inputs, lock.inputs.injected_pin

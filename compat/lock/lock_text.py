@@ -3,7 +3,7 @@
 import datetime
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -21,7 +21,6 @@ NOW = "now"
 _MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 _NONE = "-"
 _HEAD = re.compile(r"^# ([a-z-]+(?: \S+)?): (.*)$", re.MULTILINE)
-_WORD = re.compile(r"\S+")
 _DIGEST = re.compile(r"^# digest: ([0-9a-f]{64})$", re.MULTILINE)
 # A head is longer than 2 kB only where a matrix lifts many requirements.
 MOST_HEAD = 20_000
@@ -56,7 +55,8 @@ def decode_lock(text: str, source: str) -> Lock:
             )
         pins, digest = tuple(decode_pins(body)), head["digest"][0]
         # Of another hand's text only the pins themselves can have the digest.
-        if _lines_of_digest(body, digest) is None and lock_digest(pins) != digest:
+        lines = body.replace(_BREAK, " ").encode()
+        if digest not in (hashlib.sha256(lines).hexdigest(), lock_digest(pins)):
             raise ValueError("its pins are not those that were locked: the digest differs")
         only = head.get("suite-only")
         return Lock(
@@ -86,19 +86,6 @@ def read_pins(text: str) -> dict[str, Version]:
     }
 
 
-def read_versions(text: str, names: Collection[str]) -> dict[str, Version] | None:
-    lines = _lines_of_digest(text[_body_start(text) :], read_digest(text))
-    if lines is None:
-        return None
-    # A regular expression over the lines takes seconds for 100,000 locks.
-    body, pinned = f"\n{lines}", {}
-    for name in sorted(names):
-        _, is_pinned, rest = body.rpartition(f"\n{name}==")
-        if is_pinned and (version := _WORD.match(rest)):
-            pinned[name] = locked_version(version[0])
-    return pinned
-
-
 def decode_pins(text: str) -> list[Pin]:
     entries = (entry.strip() for entry in text.replace("\\\n", " ").splitlines())
     pins = (_pin_of(entry) for entry in entries if entry and not entry.startswith("#"))
@@ -114,11 +101,6 @@ def _pin_of(entry: str) -> Pin:
     if not hashes:
         raise ValueError(f"{name} has no sha256 hash")
     return Pin(name=name, version=version, hashes=hashes)
-
-
-def _lines_of_digest(body: str, digest: str) -> str | None:
-    lines = body.replace(_BREAK, " ")
-    return lines if hashlib.sha256(lines.encode()).hexdigest() == digest else None
 
 
 def parse_exact(text: str) -> tuple[str, Version]:
@@ -170,14 +152,10 @@ def encode_pin(pin: Pin) -> str:
 
 def _split(text: str) -> tuple[dict[str, list[str]], str]:
     head: dict[str, list[str]] = {}
-    begin = _body_start(text)
+    begin = match.start() if (match := _BODY.search(text)) else len(text)
     for key, value in _HEAD.findall(text, 0, begin):
         head.setdefault(key, []).append(value)
     return head, text[begin:]
-
-
-def _body_start(text: str) -> int:
-    return match.start() if (match := _BODY.search(text)) else len(text)
 
 
 def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
@@ -220,10 +198,9 @@ def kept_lock(path: Path) -> Lock:
 class LockDigests(LazyMapping[str]):
     """The digest of each lock of a folder, by cell; a lock is read on first use."""
 
-    def __init__(self, folder: Path, packages: Collection[str]) -> None:
+    def __init__(self, folder: Path) -> None:
         super().__init__(lambda: self.states, self._digest)
         self._folder = folder
-        self._packages = sorted(packages)
 
     @cached_property
     def states(self) -> Mapping[str, str]:
@@ -234,13 +211,6 @@ class LockDigests(LazyMapping[str]):
             for name, size, changed in files
             if name.endswith(".txt") and "/" not in name
         }
-
-    def versions(self, cell: str) -> dict[str, Version]:
-        path = self._folder / f"{cell}.txt"
-        known = read_versions(read(path).decode(errors="replace"), self._packages)
-        if known is not None:
-            return known
-        return {pin.name: pin.version for pin in kept_lock(path).pins if pin.name in self._packages}
 
     def _digest(self, cell: str) -> str | None:
         if cell not in self.states:

@@ -46,9 +46,7 @@ class Exchange(Value, frozen=True, kw_only=True):
 def exchanges_between(
     good: Lock, bad: Lock, asks: Asks, runner: frozenset[str] = frozenset()
 ) -> tuple[Exchange, ...]:
-    """Return the differences by name.
-
-    An added or removed package belongs to the exchange of a package that requires it, if any.
+    """An added or removed package belongs to the exchange of a package that requires it, if any.
     Between two interpreters, packages required on one of them alone belong to the interpreter. So
     do the packages of the test `runner`.
     """

@@ -76,10 +76,8 @@ def for_want_of_builds(
     builds: NamedBuilds,
     resolve: Callable[[Sequence[SourceRelease]], Sequence[Pin] | Refusal],
 ) -> Refusal:
-    """Return the Refusal, with the builds that would resolve it, if any.
-
-    A resolver backtracks over releases without a wheel, and names only the end. So it runs again,
-    first with the newest source-only releases, then with all of them. Their requirements are
+    """A resolver backtracks over releases without a wheel, and names only the end. So it runs
+    again, first with the newest source-only releases, then with all of them. Their requirements are
     unknown and assumed empty, so a failure even then holds for any requirements.
     """
     is_source_only = refusal.cause == "source-only"

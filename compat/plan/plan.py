@@ -250,7 +250,7 @@ def _feasible(
 def _places(facts: Feasibility, axis: Axis, version: Version) -> Iterator[tuple[Coordinate, ...]]:
     each: list[tuple[Coordinate, ...]] = []
     for other in facts.matrix.axes:
-        known = axis_coordinates(other, facts.catalogue)
+        known = facts.coordinates[other.name]
         if other is axis:
             each.append((Coordinate(axis=axis.name, short=axis.short, version=version),))
         elif other.name == facts.matrix.subject:
@@ -353,13 +353,8 @@ def why_not_lowest(facts: Feasibility, cell: Cell, requirement: Requirement, has
 def _lowest(facts: Feasibility) -> Iterator[Cell]:
     # For each Python and release of the subject, the combination of the lowest other coordinates
     # that it admits and that the Python can install.
-    matrix, catalogue = facts.matrix, facts.catalogue
-    first = {
-        axis.name: coordinates
-        for axis in matrix.axes
-        if (coordinates := axis_coordinates(axis, catalogue))
-    }
-    if len(first) < len(matrix.axes):
+    matrix, first = facts.matrix, facts.coordinates
+    if not all(first.values()):
         return
     for python in first[matrix.interpreters.name]:
         for subject in first[matrix.subject]:
@@ -387,7 +382,7 @@ def _lowest_place(facts: Feasibility, place: dict[str, Coordinate]) -> Cell | No
         if axis is subject:
             continue
         able: list[tuple[bool, Coordinate]] = []
-        for coordinate in axis_coordinates(axis, facts.catalogue):
+        for coordinate in facts.coordinates[axis.name]:
             trial = cell_at(chosen | {axis.name: coordinate})
             refused = {other.name for other, _ in facts.refused(trial, release)}
             usable = () if axis.name in refused else facts.usable(trial, axis)
@@ -474,8 +469,8 @@ def planned_cell(facts: Feasibility, cell_id: str) -> Cell | None:
 def _is_planned(facts: Feasibility, cell: Cell) -> bool:
     # 2.14 equals 2.14.0, and yet only one of them is in an id.
     is_known = all(
-        coordinate.text in {known.text for known in axis_coordinates(axis, facts.catalogue)}
-        for axis, coordinate in zip(facts.matrix.axes, cell.coordinates, strict=True)
+        coordinate.text in {known.text for known in facts.coordinates[coordinate.axis]}
+        for coordinate in cell.coordinates
     )
     return is_known and (cell.recipe != "relaxed" or bool(facts.changing(cell)))
 

@@ -8,16 +8,15 @@ from typing import Literal
 
 from packaging.version import Version
 
+from compat.advise.request import label
 from compat.declare.matrix import Axis
 from compat.declare.parsing import Name
 from compat.policy.evaluation import (
     DAY,
-    AsOf,
     Evaluation,
     evaluation_on,
     hold_words,
     months_later,
-    package_words,
     rule_of,
 )
 from compat.policy.proposal import Affected, Against
@@ -146,16 +145,16 @@ def _move(as_of: Evaluation, axis: Axis, step: FloorStep, before: Version) -> Sc
     proof = as_of.raised(axis.name, version)
     return ScheduledMove(
         axis=axis.name,
-        package=package_words(axis),
+        package=label(axis),
         floor=floor,
         to=version,
-        released=slot.came.released,
+        released=slot.released,
         allowed=slot.allowed,
         announced=announced,
         on=on,
         state="due" if on <= as_of.day else "announced" if announced <= as_of.day else "planned",
         rule=rule_of(policy.window(axis)),
-        source=slot.came.source,
+        source=slot.source,
         held=None if step.held is None else hold_words(step.held, floor),
         proven=proof.state == "proven",
         proof="supported by every cell that it needs"
@@ -167,7 +166,7 @@ def _move(as_of: Evaluation, axis: Axis, step: FloorStep, before: Version) -> Sc
     )
 
 
-def _bars(as_of: AsOf, axis: Axis) -> Iterator[Bar]:
+def _bars(as_of: Evaluation, axis: Axis) -> Iterator[Bar]:
     known, name = as_of.slots[axis.name], axis.name
     ends = [
         max(slot.on, as_of.lifted(name, slot.version) or slot.on)
@@ -179,9 +178,9 @@ def _bars(as_of: AsOf, axis: Axis) -> Iterator[Bar]:
         yield Bar(
             axis=name,
             version=slot.version,
-            released=slot.came.released,
+            released=slot.released,
             until=min((end for end in ends[number + 1 :] if end is not None), default=None),
-            end_of_life=slot.came.ends,
+            end_of_life=slot.ends,
             is_floor=slot.version == as_of.floors[name],
         )
 
@@ -230,7 +229,7 @@ def missing_command(matrix: str, needs: tuple[str, ...]) -> str:
 
 
 def _outlook(as_of: Evaluation, axis: Axis) -> Outlook:
-    package = package_words(axis)
+    package = label(axis)
     floor = as_of.floors[axis.name]
     day, what = as_of.day, f"{package} {floor}"
     prospects = [_prospect(as_of, axis, step) for step in steps_of(as_of, axis).every]

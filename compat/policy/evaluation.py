@@ -18,13 +18,14 @@ import calendar
 import datetime
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Literal
 
 import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from compat.advise.request import label
 from compat.declare.matrix import Axis, Hold, InterpreterAxis, Matrix, PackageAxis, Policy, Window
 from compat.declare.parsing import minor_series
 from compat.index.release import Catalogue, Release
@@ -34,7 +35,6 @@ from compat.plan.requirements import active, named
 from compat.policy.proposal import CellEvidence, Objection
 from compat.results.answer import Answer, EvidenceKind, representative
 from compat.results.judge import judge
-from compat.results.record import Status
 from compat.results.runs import is_whole
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed
@@ -45,7 +45,9 @@ class VersionRelease(StrictValue, frozen=True, kw_only=True):
     """A version of an axis and its release date; `ends` is upstream's last day for it, if known.
 
     `newest_minor` is when the newest minor version of a series was released. `planned`: upstream
-    has not released it yet.
+    has not released it yet. `allowed` is the first day that the window allows it as the floor, `on`
+    the first day of the cadence from then on. Both are None while the deciding version is not
+    released.
     """
 
     version: Version
@@ -54,6 +56,8 @@ class VersionRelease(StrictValue, frozen=True, kw_only=True):
     ends: datetime.date | None = None
     newest_minor: datetime.date | None = None
     planned: bool = False
+    allowed: datetime.date | None = None
+    on: datetime.date | None = None
 
 
 # From "Status of Python versions" of the developer's guide (devguide.python.org/versions), as of
@@ -87,21 +91,6 @@ STEPS = {"monthly": 1, "quarterly": 3, "half-yearly": 6, "yearly": 12}
 CADENCES = {cadence: cadence.removesuffix("ly") for cadence in STEPS}
 
 
-class Slot(StrictValue, frozen=True, kw_only=True):
-    """A version of an axis: `allowed` is the first day that the window allows it as the floor, `on`
-    the first day of the cadence from then on. Both are None while the deciding version is not
-    released.
-    """
-
-    came: VersionRelease
-    allowed: datetime.date | None
-    on: datetime.date | None
-
-    @property
-    def version(self) -> Version:
-        return self.came.version
-
-
 def rule_of(window: Window) -> str:
     if window.months is not None:
         so_old = f"been out for {window.months} months"
@@ -131,13 +120,15 @@ def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, 
     return tuple(releases)
 
 
-def slots(came: Sequence[VersionRelease], window: Window, policy: Policy) -> tuple[Slot, ...]:
-    rises = []
-    for index, version_release in enumerate(came):
+def slots(
+    came: Sequence[VersionRelease], window: Window, policy: Policy
+) -> tuple[VersionRelease, ...]:
+    def dated(index: int, version: VersionRelease) -> VersionRelease:
         allowed = _allowed(came, index, window)
         on = None if allowed is None else move_day(allowed, policy)
-        rises.append(Slot(came=version_release, allowed=allowed, on=on))
-    return tuple(rises)
+        return msgspec.structs.replace(version, allowed=allowed, on=on)
+
+    return tuple(dated(index, version) for index, version in enumerate(came))
 
 
 def months_later(day: datetime.date, months: int) -> datetime.date:
@@ -153,8 +144,8 @@ def move_day(day: datetime.date, policy: Policy) -> datetime.date:
 
 
 def allowed_on(
-    day: datetime.date, known: Iterable[Slot], bad: Iterable[Version] = ()
-) -> Slot | None:
+    day: datetime.date, known: Iterable[VersionRelease], bad: Iterable[Version] = ()
+) -> VersionRelease | None:
     barred = frozenset(bad)
     reached = (s for s in known if s.on is not None and s.on <= day and s.version not in barred)
     return max(reached, key=lambda slot: slot.version, default=None)
@@ -189,157 +180,8 @@ def _allowed(
     return max([version_release.released, *ends])
 
 
-class AsOf:
-    """A snapshot as of a day.
-
-    For a past day only what had been released by then counts. Floors are those that the newest
-    release of that day declared, and holds, which are younger, are ignored. Runs count whenever
-    they were made.
-    """
-
-    def __init__(self, snapshot: Snapshot, policy: Policy, day: datetime.date) -> None:
-        self.snapshot = snapshot
-        self.policy = policy
-        self.day = day
-        self.looks_back = day < snapshot.day
-        self.matrix: Matrix = snapshot.matrix
-        self.catalogue = until(snapshot.catalogue, day)
-        self.others: tuple[Axis, ...] = tuple(
-            axis for axis in self.matrix.axes if axis.name != self.matrix.subject
-        )
-
-    @property
-    def as_of_today(self) -> str:
-        return f" (as of {self.snapshot.day})" if self.looks_back else ""
-
-    @cached_property
-    def newest(self) -> tuple[Version, Release] | None:
-        axis = self.matrix.subject_axis
-        package = self.catalogue.of(axis)
-        for coordinate in reversed(axis_coordinates(axis, self.catalogue)):
-            for release in reversed(package.members(coordinate.version, axis.select)):
-                if release.has_usable_file:
-                    return coordinate.version, release
-        return None
-
-    @property
-    def newest_python(self) -> Version:
-        published = None if self.newest is None else self.newest[1].published
-        python = None if published is None else published.requires_python
-        patches = self.matrix.interpreters.patches
-        return Version(minor_series(max([p for p in patches if admits(python, p)] or patches)))
-
-    @property
-    def called(self) -> str:
-        version = self.newest[1].version if self.newest else "(none)"
-        return f"{self.matrix.subject_axis.package} {version}"
-
-    @cached_property
-    def existing(self) -> dict[str, tuple[Version, ...]]:
-        return {axis.name: self._existing(axis) for axis in self.matrix.axes}
-
-    @cached_property
-    def asked(self) -> dict[str, frozenset[Version]]:
-        catalogue = self.snapshot.catalogue
-        return {
-            a.name: frozenset(coordinate.version for coordinate in axis_coordinates(a, catalogue))
-            for a in self.matrix.axes
-        }
-
-    @cached_property
-    def slots(self) -> dict[str, tuple[Slot, ...]]:
-        return {
-            axis.name: slots(
-                version_releases(axis, self.catalogue), self.policy.window(axis), self.policy
-            )
-            for axis in self.others
-        }
-
-    @cached_property
-    def floors(self) -> dict[str, Version]:
-        if not self.looks_back:
-            names = {axis.name for axis in self.others}
-            return {floor.axis: floor.at for floor in self.matrix.floors if floor.axis in names}
-        declared = {axis.name: self._declared(axis) for axis in self.others}
-        return {name: version for name, version in declared.items() if version is not None}
-
-    @cached_property
-    def cells(self) -> tuple[Answer, ...]:
-        # The entries of the newest release whose coordinates all existed; for a past day, without
-        # the recipe `fresh`.
-        admitted = {name: frozenset(versions) for name, versions in self.existing.items()}
-        admitted[self.matrix.subject] = frozenset(() if self.newest is None else self.newest[:1])
-        return tuple(
-            entry
-            for entry in self.snapshot.having(admitted)
-            if entry.planned and not (self.looks_back and entry.cell.recipe == "fresh")
-        )
-
-    def calendar(
-        self, axis: str, day: datetime.date | None = None, up_to: Version | None = None
-    ) -> Slot | None:
-        known = (slot for slot in self.slots[axis] if up_to is None or slot.version <= up_to)
-        return allowed_on(day or self.day, known, self.bad(axis))
-
-    def hold(self, axis: str) -> Hold | None:
-        return None if self.looks_back else hold_on(self.policy, axis, self.day)
-
-    def lifted(self, axis: str, version: Version) -> datetime.date | None:
-        last = max((hold.until for hold in self.holds(axis, version)), default=None)
-        return None if last is None else move_day(last + DAY, self.policy)
-
-    def holds(self, axis: str, version: Version) -> tuple[Hold, ...]:
-        holds = () if self.looks_back else self.policy.holds
-        return tuple(h for h in holds if h.axis == axis and h.at < version and self.day <= h.until)
-
-    def bad(self, axis: str) -> frozenset[Version]:
-        return frozenset(bad.version for bad in self.policy.known_bad if bad.axis == axis)
-
-    def asks(self, axis: Axis) -> SpecifierSet | None:
-        published = None if self.newest is None else self.newest[1].published
-        if published is None:
-            return None
-        if isinstance(axis, InterpreterAxis):
-            return published.requires_python
-        patches = self.matrix.interpreters.patches
-        patch = max(p for p in patches if Version(minor_series(p)) == self.newest_python)
-        markers = marker_values(patch, self.matrix.platform)
-        asked = named(active(published, markers), axis.normalised_name)
-        parts = (str(requirement.specifier) for requirement in asked)
-        return SpecifierSet(",".join(filter(None, parts))) if asked else None
-
-    def releases(self, axis: Axis, version: Version) -> tuple[Version, ...]:
-        if isinstance(axis, InterpreterAxis):
-            return ()
-        package = self.catalogue.of(axis)
-        return tuple(release.version for release in package.members(version, axis.select))
-
-    def _declared(self, axis: Axis) -> Version | None:
-        asked, versions = self.asks(axis), self.existing[axis.name]
-        if asked is None:
-            return None
-        if isinstance(axis, InterpreterAxis):
-            patches = {Version(minor_series(patch)): patch for patch in axis.patches}
-            admitted = [v for v in versions if asked.contains(patches[v], prereleases=True)]
-        else:
-            admitted = [v for v in versions if any(asked.filter(self.releases(axis, v), True))]
-        return min(admitted, default=None)
-
-    def _existing(self, axis: Axis) -> tuple[Version, ...]:
-        known = tuple(coordinate.version for coordinate in axis_coordinates(axis, self.catalogue))
-        if isinstance(axis, PackageAxis):
-            return known
-        series = version_releases(axis, self.catalogue)
-        planned = {each.version for each in series if each.released > self.day}
-        return tuple(version for version in known if version not in planned)
-
-
-def package_words(axis: Axis) -> str:
-    return "Python" if isinstance(axis, InterpreterAxis) else axis.package
-
-
 def package_and_version(axis: Axis, version: Version) -> str:
-    return f"{package_words(axis)} {version}"
+    return f"{label(axis)} {version}"
 
 
 def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:
@@ -395,7 +237,7 @@ def no_evidence(version: Version, because: str) -> FloorEvidence:
     )
 
 
-def cell_evidence(entry: Answer, as_of: AsOf) -> CellEvidence:
+def cell_evidence(entry: Answer, as_of: "Evaluation") -> CellEvidence:
     snapshot, policy = as_of.snapshot, as_of.policy
     verdict = _without_trouble(entry, snapshot)
     because = "; ".join((*verdict.reasons, *_known(entry, as_of)))
@@ -417,7 +259,7 @@ def cell_evidence(entry: Answer, as_of: AsOf) -> CellEvidence:
     )
 
 
-def _known(entry: Answer, as_of: AsOf) -> Iterator[str]:
+def _known(entry: Answer, as_of: "Evaluation") -> Iterator[str]:
     known = as_of.snapshot.explained(entry)
     if known is None or (known.since is not None and known.since > as_of.day):
         return
@@ -496,17 +338,146 @@ def evaluation_on(snapshot: Snapshot, day: datetime.date) -> "Evaluation | None"
     return snapshot.once((Evaluation, day), lambda: Evaluation(snapshot, policy, day))
 
 
-class Evaluation(AsOf):
-    """What supports or forbids a floor, on one day; each version is judged once.
+class Evaluation:
+    """A snapshot as of a day, and what supports or forbids a floor then; each version is judged
+    once.
 
-    A place is a combination of the newest release: a version of each other axis, in their order.
+    For a past day only what had been released by then counts. Floors are those that the newest
+    release of that day declared, and holds, which are younger, are ignored. Runs count whenever
+    they were made. A place is a combination of the newest release: a version of each other axis, in
+    their order.
     """
 
     def __init__(self, snapshot: Snapshot, policy: Policy, day: datetime.date) -> None:
-        super().__init__(snapshot, policy, day)
+        self.snapshot = snapshot
+        self.policy = policy
+        self.day = day
+        self.looks_back = day < snapshot.day
+        self.matrix: Matrix = snapshot.matrix
+        self.catalogue = until(snapshot.catalogue, day)
+        self.others: tuple[Axis, ...] = tuple(
+            axis for axis in self.matrix.axes if axis.name != self.matrix.subject
+        )
         self.names = tuple(axis.name for axis in self.others)
         self._axes = {axis.name: axis for axis in self.others}
-        self._floors: dict[tuple[str, Version], FloorEvidence] = {}
+        self.floor = cache(self._floor)
+
+    @property
+    def as_of_today(self) -> str:
+        return f" (as of {self.snapshot.day})" if self.looks_back else ""
+
+    @cached_property
+    def newest(self) -> tuple[Version, Release] | None:
+        axis = self.matrix.subject_axis
+        package = self.catalogue.of(axis)
+        for coordinate in reversed(axis_coordinates(axis, self.catalogue)):
+            for release in reversed(package.members(coordinate.version, axis.select)):
+                if release.has_usable_file:
+                    return coordinate.version, release
+        return None
+
+    @property
+    def newest_python(self) -> Version:
+        published = None if self.newest is None else self.newest[1].published
+        python = None if published is None else published.requires_python
+        patches = self.matrix.interpreters.patches
+        return Version(minor_series(max([p for p in patches if admits(python, p)] or patches)))
+
+    @property
+    def called(self) -> str:
+        version = self.newest[1].version if self.newest else "(none)"
+        return f"{self.matrix.subject_axis.package} {version}"
+
+    @cached_property
+    def existing(self) -> dict[str, tuple[Version, ...]]:
+        return {axis.name: self._existing(axis) for axis in self.matrix.axes}
+
+    @cached_property
+    def slots(self) -> dict[str, tuple[VersionRelease, ...]]:
+        return {
+            axis.name: slots(
+                version_releases(axis, self.catalogue), self.policy.window(axis), self.policy
+            )
+            for axis in self.others
+        }
+
+    @cached_property
+    def floors(self) -> dict[str, Version]:
+        if not self.looks_back:
+            names = {axis.name for axis in self.others}
+            return {floor.axis: floor.at for floor in self.matrix.floors if floor.axis in names}
+        declared = {axis.name: self._declared(axis) for axis in self.others}
+        return {name: version for name, version in declared.items() if version is not None}
+
+    @cached_property
+    def cells(self) -> tuple[Answer, ...]:
+        # The entries of the newest release whose coordinates all existed; for a past day, without
+        # the recipe `fresh`.
+        admitted = {name: frozenset(versions) for name, versions in self.existing.items()}
+        admitted[self.matrix.subject] = frozenset(() if self.newest is None else self.newest[:1])
+        return tuple(
+            entry
+            for entry in self.snapshot.having(admitted)
+            if entry.planned and not (self.looks_back and entry.cell.recipe == "fresh")
+        )
+
+    def calendar(
+        self, axis: str, day: datetime.date | None = None, up_to: Version | None = None
+    ) -> VersionRelease | None:
+        known = (slot for slot in self.slots[axis] if up_to is None or slot.version <= up_to)
+        return allowed_on(day or self.day, known, self.bad(axis))
+
+    def hold(self, axis: str) -> Hold | None:
+        return None if self.looks_back else hold_on(self.policy, axis, self.day)
+
+    def lifted(self, axis: str, version: Version) -> datetime.date | None:
+        last = max((hold.until for hold in self.holds(axis, version)), default=None)
+        return None if last is None else move_day(last + DAY, self.policy)
+
+    def holds(self, axis: str, version: Version) -> tuple[Hold, ...]:
+        holds = () if self.looks_back else self.policy.holds
+        return tuple(h for h in holds if h.axis == axis and h.at < version and self.day <= h.until)
+
+    def bad(self, axis: str) -> frozenset[Version]:
+        return frozenset(bad.version for bad in self.policy.known_bad if bad.axis == axis)
+
+    def asks(self, axis: Axis) -> SpecifierSet | None:
+        published = None if self.newest is None else self.newest[1].published
+        if published is None:
+            return None
+        if isinstance(axis, InterpreterAxis):
+            return published.requires_python
+        patches = self.matrix.interpreters.patches
+        patch = max(p for p in patches if Version(minor_series(p)) == self.newest_python)
+        markers = marker_values(patch, self.matrix.platform)
+        asked = named(active(published, markers), axis.normalised_name)
+        parts = (str(requirement.specifier) for requirement in asked)
+        return SpecifierSet(",".join(filter(None, parts))) if asked else None
+
+    def releases(self, axis: Axis, version: Version) -> tuple[Version, ...]:
+        if isinstance(axis, InterpreterAxis):
+            return ()
+        package = self.catalogue.of(axis)
+        return tuple(release.version for release in package.members(version, axis.select))
+
+    def _declared(self, axis: Axis) -> Version | None:
+        asked, versions = self.asks(axis), self.existing[axis.name]
+        if asked is None:
+            return None
+        if isinstance(axis, InterpreterAxis):
+            patches = {Version(minor_series(patch)): patch for patch in axis.patches}
+            admitted = [v for v in versions if asked.contains(patches[v], prereleases=True)]
+        else:
+            admitted = [v for v in versions if any(asked.filter(self.releases(axis, v), True))]
+        return min(admitted, default=None)
+
+    def _existing(self, axis: Axis) -> tuple[Version, ...]:
+        known = tuple(coordinate.version for coordinate in axis_coordinates(axis, self.catalogue))
+        if isinstance(axis, PackageAxis):
+            return known
+        series = version_releases(axis, self.catalogue)
+        planned = {each.version for each in series if each.released > self.day}
+        return tuple(version for version in known if version not in planned)
 
     @cached_property
     def entries(self) -> dict[Place, dict[Recipe, Answer]]:
@@ -552,7 +523,8 @@ class Evaluation(AsOf):
             return f"{self.matrix.subject_axis.package} has no release that is not yanked"
         if version not in self.existing[axis]:
             what = package_and_version(self._axes[axis], version)
-            if version in self.asked[axis]:
+            every = axis_coordinates(self._axes[axis], self.snapshot.catalogue)
+            if any(coordinate.version == version for coordinate in every):
                 return f"{what} was not out on {self.day}"
             return f"no cell has {what}: the matrix does not have it"
         if self.corners(axis, version):
@@ -604,7 +576,7 @@ class Evaluation(AsOf):
 
     def _unpromised(self, besides: str) -> str:
         empty = [
-            (package_words(axis), self.floors.get(axis.name))
+            (label(axis), self.floors.get(axis.name))
             for axis in self.others
             if axis.name != besides
             and self.promised(axis.name).isdisjoint(self.existing[axis.name])
@@ -615,12 +587,6 @@ class Evaluation(AsOf):
     def _is_promised(self, place: Place, besides: int) -> bool:
         others = (p for i, p in enumerate(zip(self.names, place, strict=True)) if i != besides)
         return all(version in self.promised(name) for name, version in others)
-
-    def floor(self, axis: str, version: Version) -> FloorEvidence:
-        key = (axis, version)
-        if key not in self._floors:
-            self._floors[key] = self._floor(axis, version)
-        return self._floors[key]
 
     def raised(self, axis: str, version: Version) -> FloorEvidence:
         # Return the evidence for a raise to that version: the newest release must be installable
@@ -636,15 +602,12 @@ class Evaluation(AsOf):
             beside = (*place[:index], current, *place[index + 1 :])
             if self.can_be_had(beside):
                 after, before = self._corner(place)[0].cell, self._corner(beside)[0].cell
-                worked = self._statuses(before)
-                lost = [name for name, status in self._statuses(after).items() if status == "no"]
+                known = self.snapshot.by_id
+                worked, statuses = known[before].statuses, known[after].statuses
+                lost = [name for name, status in statuses.items() if status == "no"]
                 if lost := [name for name in lost if worked.get(name) == "yes"]:
                     names = ", ".join(lost)
                     yield f"in {after} these fail, which work in {before}: {names}"
-
-    def _statuses(self, cell: str) -> dict[str, Status]:
-        verdict = self.snapshot.by_id[cell]
-        return {capability.id: capability.status for capability in verdict.capabilities}
 
     def _floor(self, axis: str, version: Version) -> FloorEvidence:
         policy = self.policy
@@ -652,9 +615,7 @@ class Evaluation(AsOf):
             return no_evidence(version, because)
         corners = [self._corner(place) for place in self.corners(axis, version)]
         deciding = [corner[0] for corner in corners]
-        objections = tuple(
-            against for cell in deciding if (against := objection(cell, policy)) is not None
-        )
+        objections = tuple(filter(None, (objection(cell, policy) for cell in deciding)))
         state: FloorState = "open"
         if all(cell.supports for cell in deciding):
             state = "green" if objections else "proven"
@@ -673,12 +634,8 @@ class Evaluation(AsOf):
 
     def _corner(self, place: Place) -> list[CellEvidence]:
         recipes = self.entries[place]
-        able = [
-            recipes[recipe]
-            for recipe in RECIPES
-            if recipe in recipes
-            and (recipes[recipe].obstacle is None or recipes[recipe].latest is not None)
-        ]
+        known = (recipes[recipe] for recipe in RECIPES if recipe in recipes)
+        able = [entry for entry in known if entry.obstacle is None or entry.latest is not None]
         deciding = self._deciding(able)
         others = (entry for entry in able if entry is not deciding and entry.latest)
         return [cell_evidence(entry, self) for entry in (deciding, *others)]

@@ -20,6 +20,7 @@ import msgspec
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from compat.advise.request import label
 from compat.declare.matrix import Axis, Hold, InterpreterAxis
 from compat.declare.parsing import parsed
 from compat.index.discover import lowest_of
@@ -27,10 +28,9 @@ from compat.plan.plan import Extension, extensions
 from compat.policy.evaluation import (
     CADENCES,
     PYTHONS,
-    AsOf,
     Evaluation,
     FloorEvidence,
-    Slot,
+    VersionRelease,
     cell_evidence,
     evaluation_on,
     hold_words,
@@ -39,7 +39,6 @@ from compat.policy.evaluation import (
     move_day,
     objection,
     package_and_version,
-    package_words,
     rule_of,
 )
 from compat.policy.proposal import (
@@ -60,7 +59,7 @@ class FloorStep(StrictValue, frozen=True, kw_only=True):
     that delays it.
     """
 
-    slot: Slot
+    slot: VersionRelease
     on: datetime.date
     held: Hold | None
 
@@ -341,7 +340,7 @@ class FloorSteps:
         return Proposal(
             matrix=self.as_of.matrix.name,
             axis=self.axis.name,
-            package=package_words(self.axis),
+            package=label(self.axis),
             kind=kind,
             release=release,
             current=self.at,
@@ -370,7 +369,7 @@ def _once(steps: Iterable[FloorStep]) -> tuple[FloorStep, ...]:
 
 def floor_arithmetic(steps: FloorSteps) -> Iterator[str]:
     as_of, axis, hold = steps.as_of, steps.axis, steps.hold
-    package, window = package_words(axis), as_of.policy.window(axis)
+    package, window = label(axis), as_of.policy.window(axis)
     floor, asks = as_of.floors[axis.name], as_of.asks(axis)
     if as_of.looks_back:
         yield (
@@ -393,8 +392,8 @@ def floor_arithmetic(steps: FloorSteps) -> Iterator[str]:
     if reached is None:
         yield f"On {as_of.day} the calendar does not let go of any {package} yet."
     elif not is_stopped:
-        newest, allowed = reached.came, reached.allowed
-        yield f"{package} {newest.version} came out on {newest.released} ({newest.source})."
+        allowed = reached.allowed
+        yield f"{package} {reached.version} came out on {reached.released} ({reached.source})."
         if window.months is None:
             yield f"By the rule it is allowed from {allowed} on."
         elif window.dropped:
@@ -411,8 +410,8 @@ def floor_arithmetic(steps: FloorSteps) -> Iterator[str]:
         yield f"So on {as_of.day} calendar and hold allow {package} {steps.under_the_hold}."
     if following is not None:
         slot, on = following.slot, following.on
-        out = "out since" if slot.came.released <= as_of.day else "planned for"
-        which = f"{slot.version}, {out} {slot.came.released}"
+        out = "out since" if slot.released <= as_of.day else "planned for"
+        which = f"{slot.version}, {out} {slot.released}"
         if following.held is not None:
             yield f"The first step past the hold is {package} {which}: with a release after {on}."
         else:
@@ -428,11 +427,11 @@ def floor_arithmetic(steps: FloorSteps) -> Iterator[str]:
         yield f"The newest release, {as_of.called}, asks for {_asked(as_of, axis)}."
 
 
-def _asked(as_of: AsOf, axis: Axis) -> str:
+def _asked(as_of: Evaluation, axis: Axis) -> str:
     # The newest release's requirement on an axis; of a package, with the newest Python of the
     # matrix.
     asked = as_of.asks(axis)
-    what = f"{package_words(axis)} {asked}" if asked else f"any {package_words(axis)}"
+    what = f"{label(axis)} {asked}" if asked else f"any {label(axis)}"
     return what if isinstance(axis, InterpreterAxis) else f"{what} on Python {as_of.newest_python}"
 
 
@@ -483,7 +482,7 @@ def _affected(as_of: Evaluation, axis: Axis, versions: list[Version]) -> Affecte
     releases = [r for v in versions for r in as_of.releases(axis, v)]
     return Affected(
         axis=axis.name,
-        package=package_words(axis),
+        package=label(axis),
         versions=tuple(versions),
         releases=() if releases == versions else tuple(releases),
     )
@@ -507,7 +506,7 @@ def floors(snapshot: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
     return tuple(
         AxisFloor(
             axis=axis.name,
-            package=package_words(axis),
+            package=label(axis),
             at=as_of.floors[axis.name],
             arithmetic=tuple(floor_arithmetic(steps_of(as_of, axis))),
         )
@@ -530,7 +529,7 @@ def without_axis(snapshot: Snapshot, day: datetime.date) -> tuple[str, ...]:
     )
 
 
-def _moving(as_of: AsOf) -> list[Axis]:
+def _moving(as_of: Evaluation) -> list[Axis]:
     return [axis for axis in as_of.others if axis.name in as_of.floors]
 
 
@@ -545,7 +544,7 @@ def proposed_extensions(snapshot: Snapshot, day: datetime.date) -> tuple[Proposa
     )
 
 
-def _release_words(as_of: AsOf, extension: Extension) -> str | None:
+def _release_words(as_of: Evaluation, extension: Extension) -> str | None:
     if isinstance(extension.axis, InterpreterAxis):
         series = next((s for s in PYTHONS if s.version == extension.version), None)
         if series is None or series.released > as_of.day:
@@ -565,7 +564,7 @@ def _release_words(as_of: AsOf, extension: Extension) -> str | None:
     return words if uploaded <= as_of.day else None
 
 
-def _proposal(as_of: AsOf, extension: Extension, release_words: str) -> Proposal:
+def _proposal(as_of: Evaluation, extension: Extension, release_words: str) -> Proposal:
     axis, version = extension.axis, extension.version
     what = package_and_version(axis, version)
     newest = f"the newest that the matrix asks about is {extension.newest}"
@@ -581,7 +580,7 @@ def _proposal(as_of: AsOf, extension: Extension, release_words: str) -> Proposal
     return Proposal(
         matrix=as_of.matrix.name,
         axis=axis.name,
-        package=package_words(axis),
+        package=label(axis),
         kind="extend",
         release=as_of.called,
         current=extension.newest,
@@ -591,12 +590,12 @@ def _proposal(as_of: AsOf, extension: Extension, release_words: str) -> Proposal
         objections=objections,
         arithmetic=(because,),
         evidence=evidence,
-        gained=(Affected(axis=axis.name, package=package_words(axis), versions=tuple(taken_in)),),
+        gained=(Affected(axis=axis.name, package=label(axis), versions=tuple(taken_in)),),
         needs=tuple(cell for o in objections if o.against != "red" for cell in o.cells)[:1],
     )
 
 
-def _evidence(as_of: AsOf, extension: Extension) -> Iterator[CellEvidence]:
+def _evidence(as_of: Evaluation, extension: Extension) -> Iterator[CellEvidence]:
     assert as_of.newest is not None, "without a release nothing is extended"
     subject = as_of.matrix.subject
     tried = [
@@ -609,7 +608,7 @@ def _evidence(as_of: AsOf, extension: Extension) -> Iterator[CellEvidence]:
         yield _known(entry, as_of)
 
 
-def _known(entry: Answer, as_of: AsOf) -> CellEvidence:
+def _known(entry: Answer, as_of: Evaluation) -> CellEvidence:
     known = cell_evidence(entry, as_of)
     works = known.verdict in ("works", "partial") and not known.stale
     days = () if known.latest is None else (known.latest,)
@@ -617,7 +616,7 @@ def _known(entry: Answer, as_of: AsOf) -> CellEvidence:
 
 
 def _objections(
-    as_of: AsOf, extension: Extension, evidence: tuple[CellEvidence, ...]
+    as_of: Evaluation, extension: Extension, evidence: tuple[CellEvidence, ...]
 ) -> Iterator[Objection]:
     if any(known.supports for known in evidence):
         return

@@ -13,10 +13,10 @@ from compat.lock.lock_text import locked_version
 from compat.plan.cell import RECIPES, Cell, Recipe
 from compat.plan.feasible import Obstacle
 from compat.results.lifted import Lifted
-from compat.results.record import Capability, involved_in_refusal
+from compat.results.record import Capability, Status, involved_in_refusal
 from compat.results.runs import Counted, History, Ran
 from compat.run.evidence import Isolation
-from compat.run.outcome import Failed, Outcome, begins_with, is_of_machine
+from compat.run.outcome import Failed, Outcome, begins_with, is_before_import, is_of_machine
 from compat.value import StrictValue, derive
 
 if TYPE_CHECKING:
@@ -247,6 +247,10 @@ class Answer(StrictValue, frozen=True, kw_only=True):
         return self.failing("combination", "unexplained")
 
     @property
+    def statuses(self) -> dict[str, Status]:
+        return {capability.id: capability.status for capability in self.capabilities}
+
+    @property
     def fails(self) -> tuple[str, ...]:
         return tuple(sorted(c.id for c in self.capabilities if c.status == "no"))
 
@@ -373,12 +377,7 @@ def by_evidence(name: str, verdict: Answer) -> str:
 
 
 def is_refused(verdict: Answer) -> bool:
-    outcome = verdict.outcome
-    return (
-        verdict.kind == "broken"
-        and isinstance(outcome, Failed)
-        and outcome.stage in ("plan", "lock", "install")
-    )
+    return verdict.kind == "broken" and is_before_import(verdict.outcome)
 
 
 _KIND_RANK: dict[Kind, int] = {

@@ -29,11 +29,7 @@ from compat.errors import CompatError, Fault
 from compat.index.release import Catalogue
 from compat.plan.cell import HEAD, Cell, Coordinate, Recipe
 from compat.plan.plan import Fate, Feasible, Infeasible
-from compat.results.answer import (
-    Answer,
-    EvidenceKind,
-    Kind,
-)
+from compat.results.answer import Answer
 from compat.results.clauses import Clause, Disproof, FileClause
 from compat.results.judge import EvaluationContext
 from compat.results.learnt import PlainAnswer
@@ -46,7 +42,7 @@ from compat.run.outcome import Failed, Outcome, Passed, parse_outcome
 from compat.value import LazyMapping, decode_hook, encode_hook
 
 T = TypeVar("T")
-VERSION = 3
+VERSION = 4
 # The number of cached days of a matrix: today, and one other.
 _MOST_DAYS = 2
 # `shared` has values that many rows share, `touched` the cells with runs newer than the answers.
@@ -69,9 +65,8 @@ _ANSWERS = """
 DROP TABLE IF EXISTS answers;
 CREATE TABLE answers (
     place INTEGER PRIMARY KEY, cell TEXT NOT NULL UNIQUE, recipe TEXT NOT NULL, {axes},
-    planned INTEGER NOT NULL, lane INTEGER NOT NULL, known INTEGER NOT NULL, kind TEXT NOT NULL,
-    evidence TEXT NOT NULL, expected TEXT, outcome TEXT NOT NULL, obstacle INTEGER,
-    body NOT NULL
+    planned INTEGER NOT NULL, lane INTEGER NOT NULL, known INTEGER NOT NULL,
+    ruled_out INTEGER NOT NULL, kind TEXT NOT NULL, expected TEXT, body NOT NULL
 );
 CREATE INDEX releases ON answers ({release});
 """
@@ -208,13 +203,12 @@ class AnswerTable:
         return body[len(digest) :]
 
     def shared(self, number: int, name: str) -> Any:
-        known = self._shared.get((number, name))
-        if known is None:
+        if (number, name) not in self._shared:
             rows = self.execute("SELECT body FROM shared WHERE id = ?", number)
             if not rows:
                 raise sqlite3.DatabaseError("a shared row is lacking")
-            known = self._shared[number, name] = _decoder(_SHARED[name]).decode(_sound(rows[0][0]))
-        return known
+            self._shared[number, name] = _decoder(_SHARED[name]).decode(_sound(rows[0][0]))
+        return self._shared[number, name]
 
     def _located(self, cell: str) -> list[tuple[Run, int]]:
         asked = "SELECT body, file FROM runs WHERE cell = ? ORDER BY name"
@@ -350,8 +344,9 @@ class AnswerTable:
         """
         if state.get("plan") != sources.plan:
             return Before()
-        matrix = self._told_state("matrix").decode()
-        entries = AnswerReader(self, matrix, self._axes, datetime.date.min).entries("1")
+        axes = msgspec.msgpack.decode(state["axes"], type=list[tuple[str, str]])
+        matrix = state["matrix"].decode()
+        entries = AnswerReader(self, matrix, axes, datetime.date.min).entries("1")
         fates = tuple(
             Feasible(cell=e.cell)
             if e.obstacle is None
@@ -366,12 +361,11 @@ class AnswerTable:
             return Before(fates, {}, locked)
         touched = {cell for (cell,) in self.execute("SELECT cell FROM touched")}
         touched |= (sources.locks.keys() | locks.keys()) - alike
-        names = [name for name, _ in self._axes]
-        column = names.index(self._told_state("subject").decode())
+        column = [name for name, _ in axes].index(state["subject"].decode())
         releases = {
             parts[column]
             for parts in (cell.partition("+")[0].split("-") for cell in touched)
-            if len(parts) == len(names)
+            if len(parts) == len(axes)
         }
         judged = {
             e.cell.id: e
@@ -379,15 +373,6 @@ class AnswerTable:
             if e.latest is not None and e.cell.coordinates[column].text not in releases
         }
         return Before(fates, judged, locked)
-
-    def _told_state(self, name: str) -> bytes:
-        ((value,),) = self.execute("SELECT value FROM state WHERE name = ?", name)
-        text: bytes = value
-        return text
-
-    @property
-    def _axes(self) -> list[tuple[str, str]]:
-        return msgspec.msgpack.decode(self._told_state("axes"), type=list[tuple[str, str]])
 
 
 class RunsByCell(LazyMapping[CellRuns]):
@@ -414,11 +399,10 @@ class RunsByCell(LazyMapping[CellRuns]):
         super().__init__(lambda: table.ask(cells), runs)
 
 
-# The fields of an answer beyond its columns; those of `_LIKE` are numbers of `shared`.
-_LIKE = ("capabilities", "faults", "score", "helpers", "lifted", "untried")
-_COLUMNS = ("cell", "kind", "evidence", "outcome", "expected", "obstacle", "planned", "history")
+# The body of an answer: its outcome, the fields of `_LIKE` as numbers of `shared`, and the others.
+_LIKE = ("capabilities", "faults", "score", "helpers", "lifted", "untried", "obstacle")
 _TYPES: dict[str, Any] = {field.name: field.type for field in msgspec.structs.fields(Answer)}
-_OWN = tuple(name for name in _TYPES if name not in (*_COLUMNS, *_LIKE))
+_OWN = tuple(name for name in _TYPES if name not in ("cell", "outcome", "history", *_LIKE))
 _PASSED: dict[bool, Outcome | None] = {True: Passed(), False: None}
 _REST = [_TYPES[name] for name in _OWN]
 _Row: Any = tuple[(Failed | bool, *([int] * len(_LIKE)), *_REST)]  # type: ignore[misc]
@@ -435,12 +419,11 @@ class AnswerReader:
         self._axes = axes
         self._day = day
         self._runs = table.runs
-        self._coordinates: dict[tuple[int, str], Coordinate] = {}
+        self._coordinate = cache(self._coordinate_of)
         # Values that cells without a lock or a run share.
-        self._nothing, self._alike = History((), day), dict[int, dict[str, Any]]()
-        self._columns = ", ".join(
-            ("cell, recipe, planned, kind, evidence, expected, obstacle, body", *_columns(axes))
-        )
+        self._nothing = History((), day)
+        self._alike = cache(lambda number: self._fields(table.shared(number, "row")))
+        self._columns = ", ".join(("cell", "recipe", "body", *_columns(axes)))
 
     def entries(self, where: str, *values: object) -> list[Answer]:
         asked = f"SELECT {self._columns} FROM answers WHERE {where} ORDER BY place"
@@ -448,51 +431,22 @@ class AnswerReader:
             lambda: [self._answer(*row) for row in self._table.execute(asked, *values)]
         )
 
-    def _coordinate(self, number: int, text: str) -> Coordinate:
-        known = self._coordinates.get((number, text))
-        if known is None:
-            name, short = self._axes[number]
-            is_local, version = text == HEAD, Version("0" if text == HEAD else text)
-            known = Coordinate(axis=name, short=short, version=version, is_local=is_local)
-            self._coordinates[number, text] = known
-        return known
+    def _coordinate_of(self, number: int, text: str) -> Coordinate:
+        name, short = self._axes[number]
+        is_local, version = text == HEAD, Version("0" if text == HEAD else text)
+        return Coordinate(axis=name, short=short, version=version, is_local=is_local)
 
-    def _answer(
-        self,
-        cell_id: str,
-        recipe: Recipe,
-        planned: int,
-        kind: Kind,
-        evidence: EvidenceKind,
-        expected: Kind | None,
-        obstacle: int | None,
-        body: bytes | int,
-        *texts: str,
-    ) -> Answer:
+    def _answer(self, cell_id: str, recipe: Recipe, body: bytes | int, *texts: str) -> Answer:
         cell = Cell(
             matrix=self._matrix,
             coordinates=tuple([self._coordinate(n, text) for n, text in enumerate(texts)]),
             recipe=recipe,
         )
-        history = self._nothing
         if isinstance(body, int):
-            fields = self._alike.get(body)
-            if fields is None:
-                row = self._table.shared(body, "row")
-                fields = self._alike[body] = self._fields(row)
-        else:
-            fields = self._fields(_decoder(_Row).decode(_sound(body)))
-            history = History(self._runs.get(cell_id, ()), self._day)
-        return Answer(
-            cell=cell,
-            kind=kind,
-            evidence=evidence,
-            expected=expected,
-            obstacle=None if obstacle is None else self._table.shared(obstacle, "obstacle"),
-            planned=bool(planned),
-            history=history,
-            **fields,
-        )
+            return Answer(cell=cell, history=self._nothing, **self._alike(body))
+        history = History(self._runs.get(cell_id, ()), self._day)
+        fields = self._fields(_decoder(_Row).decode(_sound(body)))
+        return Answer(cell=cell, history=history, **fields)
 
     def _fields(self, row: Any) -> dict[str, Any]:
         (outcome, *row), shared = row, self._table.shared
@@ -575,7 +529,7 @@ class StoredSnapshot(Snapshot):
 
     @cached_property
     def untried(self) -> tuple[Untried, ...]:
-        where = "known = 0 AND lane = 0 AND planned = 1 AND obstacle IS NULL"
+        where = "known = 0 AND lane = 0 AND planned = 1 AND ruled_out = 0"
         rows = self._table.rows(
             f"SELECT cell, kind, expected FROM answers WHERE {where} ORDER BY place"
         )
@@ -583,7 +537,7 @@ class StoredSnapshot(Snapshot):
 
     @cached_property
     def ruled_out(self) -> int:
-        where = "planned = 1 AND lane = 0 AND obstacle IS NOT NULL"
+        where = "planned = 1 AND lane = 0 AND ruled_out = 1"
         ((count,),) = self._table.rows(f"SELECT count(*) FROM answers WHERE {where}")
         return int(count)
 
@@ -690,7 +644,7 @@ def _with_answers(
     for statement in script.split(";"):
         connection.execute(statement)
     shared = _Numbers(connection)
-    marks = ", ".join("?" * (11 + len(axes)))
+    marks = ", ".join("?" * (9 + len(axes)))
     rows = (_columns_of(entry, shared) for entry in (*known.entries, *known.lanes, *known.checkout))
     connection.executemany(f"INSERT INTO answers VALUES (NULL, {marks})", rows)
     connection.execute("DELETE FROM derived WHERE NOT lasts")
@@ -723,11 +677,9 @@ def _columns_of(known: Answer, shared: _Numbers) -> tuple[object, ...]:
         known.planned,
         2 if known.cell.is_local else known.cell.is_in_lane,
         known.is_known,
+        known.obstacle is not None,
         known.kind,
-        known.evidence,
         known.expected,
-        "" if outcome is None else str(outcome),
-        None if known.obstacle is None else shared.of(known.obstacle),
         shared.of_body(body) if is_alike else body,
     )
 
@@ -742,7 +694,7 @@ _ALONE = ("started", "seconds", "lock_digest", "suite_digest", "isolation", "tie
 _Body: Any = tuple[
     datetime.datetime, float, str, str, Isolation, Tier, str, tuple[str, ...], int, int, bytes
 ]
-_SHARED: dict[str, Any] = {name: _TYPES[name] for name in (*_LIKE, "obstacle")} | {
+_SHARED: dict[str, Any] = {name: _TYPES[name] for name in _LIKE} | {
     "row": _Row,
     "tried": tuple[tuple[Capability, ...], tuple[str, ...]],
     "names": tuple[tuple[str, str, str], ...],

@@ -147,13 +147,9 @@ def united(clauses: Iterable[Clause]) -> tuple[Clause, ...]:
     every = []
     for _, own in sorted(alike.items()):
         first = min(own, key=lambda clause: (clause.on, clause.cell))
-        pythons = sorted({p for clause in own for p in clause.pythons}, key=_series)
+        pythons = sorted({p for clause in own for p in clause.pythons}, key=Version)
         every.append(msgspec.structs.replace(first, pythons=tuple(pythons)))
     return tuple(every)
-
-
-def _series(text: str) -> tuple[int, ...]:
-    return tuple(map(int, text.split(".")))
 
 
 class _KeptText(StrictValue, frozen=True, kw_only=True):
@@ -260,7 +256,7 @@ def _refuse_unsound(clause: Clause | FileClause, stage: Stage, *cells: str) -> N
     wrong = next((cell for cell in cells if not is_cell_id(cell)), None)
     if wrong is not None:
         raise ValueError(f"{wrong[:80]!r} is not the id of a cell")
-    if list(clause.pythons) != sorted(set(clause.pythons), key=_series):
+    if list(clause.pythons) != sorted(set(clause.pythons), key=Version):
         raise ValueError(f"{clause.cell}: Pythons must be sorted, each once")
     outcome = parse_outcome(clause.outcome)
     if not isinstance(outcome, Failed) or outcome.stage != stage:

@@ -17,7 +17,7 @@ from compat.results.answer import Answer, Kind, is_refused
 from compat.results.record import Status
 from compat.results.runs import BEFORE_TESTS
 from compat.results.snapshot import Snapshot
-from compat.run.outcome import Failed
+from compat.run.outcome import Failed, is_before_import
 from compat.value import StrictValue
 
 ChangeKind = Literal["regressed", "fixed", "spurious", "new", "gone", "same"]
@@ -75,7 +75,7 @@ def compare(before: Answer | None, after: Answer | None) -> Change:
     gained: tuple[str, ...] = ()
     # Equal capabilities are one object in the index.
     if before is not None and after is not None and before.capabilities is not after.capabilities:
-        old, new = _statuses(before), _statuses(after)
+        old, new = before.statuses, after.statuses
         both = sorted(old.keys() & new.keys())
         lost = tuple(c for c in both if old[c] == "yes" != new[c])
         gained = tuple(c for c in both if new[c] == "yes" != old[c])
@@ -93,10 +93,6 @@ def compare(before: Answer | None, after: Answer | None) -> Change:
 
 def change_kind(before: Kind | None, after: Kind | None) -> ChangeKind:
     return _TABLE[before][_AFTER.index(after)]
-
-
-def _statuses(answer: Answer) -> dict[str, Status]:
-    return {capability.id: capability.status for capability in answer.capabilities}
 
 
 def _failing(answer: Answer | None) -> set[str]:
@@ -306,9 +302,7 @@ def _is_working(entry: Answer) -> bool:
 
 
 def _breaks(entry: Answer, against: Answer) -> bool:
-    outcome = entry.outcome
-    is_out = isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install")
-    if not entry.is_tested or entry.kind == "works" or is_out:
+    if not entry.is_tested or entry.kind == "works" or is_before_import(entry.outcome):
         return False
     return entry.kind == "broken" or bool({*entry.fails}.difference(against.fails))
 

@@ -49,9 +49,7 @@ class Agenda(StrictValue, frozen=True, kw_only=True):
 
 
 def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
-    """Return the agenda of a matrix.
-
-    It considers the cells with locks or runs and the quick ones. It also considers the untested
+    """The cells with locks or runs and the quick ones are considered; so are the untested
     ones near a floor, of a new release, or in a variant of the newest release. `proposed` are cells
     for which proposals wait. A cell with a lock is never ruled out: the lock proves more than the
     plan.

@@ -85,13 +85,9 @@ def with_answers(
 def with_locks(
     known: Snapshot,
     lock_of: Callable[[str], Lock | None],
-    versions_of: Callable[[str], Mapping[str, Version]] | None = None,
     before: Mapping[str, Answer] = MappingProxyType({}),
 ) -> Snapshot:
-    """The lock of a cell in `before` is not read again; an unreadable one is ignored. `versions_of`
-    returns the versions of the axes in the lock of a cell, where that is faster than reading the
-    lock.
-    """
+    """The lock of a cell in `before` is not read again; an unreadable one is ignored."""
     axes = known.matrix.axes
     packages = ["" if isinstance(a, InterpreterAxis) else a.normalised_name for a in axes]
     current = {id(e.capabilities): e.capabilities for e in known.known if e.asks_as_today}
@@ -107,10 +103,10 @@ def with_locks(
             locked = ()
             with suppress(DeclarationError):
                 is_asked = entry.cell.recipe == "relaxed" and (entry.planned or entry.is_proof)
-                lock = lock_of(entry.id) if is_asked or versions_of is None else None
+                lock = lock_of(entry.id)
                 if lock is not None and is_asked and lock.inputs.injected_pin is not None:
                     changed = lifted(known.feasibility, entry.cell, lock)
-                pins = lock.versions if lock else versions_of(entry.id) if versions_of else {}
+                pins = lock.versions if lock else {}
                 locked = tuple(str(pins.get(package, "")) for package in packages)
         untried: tuple[str, ...] = ()
         if entry.is_proof and (entry.evidence == "smoke" or not entry.is_of_today):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -23,7 +23,7 @@ from compat.declare.matrix import Matrix
 from compat.declare.platforms import PlatformName, target_of
 from compat.files import read_if_there, write
 from compat.index.kept import decode_packages, encode_packages
-from compat.index.release import Catalogue, Package, Release, Required
+from compat.index.release import Catalogue, Package, Required
 from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell, product
@@ -295,7 +295,7 @@ def declared_installs(
     """The answer of metadata for each release and Python on a platform, by default the matrix's
     own.
     """
-    newest = _NewestFiles(facts)
+    newest = cache(partial(_newest_files, facts))
     subject, python = facts.matrix.subject, facts.matrix.interpreters.name
     pairs: dict[tuple[Version, Version], list[Cell]] = {}
     for place in product(facts.matrix, facts.catalogue):
@@ -326,7 +326,7 @@ def declared_installs(
             lacking, because = _without_file(facts, install.release, asked, obstacle)
         if lacking:
             without = _of_metadata(install, "no-wheel", replace(obstacle, because=because), lacking)
-            version, pythons = newest.of(lacking)
+            version, pythons = newest(lacking)
             yield replace(without, lacking=lacking, newest=version, newest_pythons=pythons)
             continue
         # A release is named individually; a Python, or an unavailable package, once for all
@@ -378,34 +378,19 @@ def _without_file(
     return canonicalize_name(Requirement(obstacle.between[0]).name), because
 
 
-class _NewestFiles:
-    """The newest release of each package with a file for the platform, and its Pythons of the
-    matrix; computed once.
-    """
-
-    def __init__(self, facts: Feasibility) -> None:
-        self._installable = facts.installable
-        self._releases: dict[str, tuple[Release, ...]] = {
-            **{r.name: r.releases for r in facts.catalogue.required},
-            **{
-                axis.normalised_name: facts.catalogue.of(axis).selected(axis.select)
-                for axis in facts.matrix.packages
-            },
-        }
-        self._found: dict[str, tuple[str, tuple[str, ...]]] = {}
-
-    def of(self, package: str) -> tuple[str, tuple[str, ...]]:
-        if package in self._found:
-            return self._found[package]
-        newest: tuple[str, tuple[str, ...]] = "", ()
-        finals = [r for r in self._releases[package] if not r.version.is_prerelease]
-        for release in sorted(finals, key=lambda release: release.version, reverse=True):
-            series = sorted(self._installable.patches)
-            pythons = [s for s in series if self._installable.can_install(release, s)]
-            if pythons:
-                newest = str(release.version), tuple(map(str, pythons))
-                break
-        return self._found.setdefault(package, newest)
+def _newest_files(facts: Feasibility, package: str) -> tuple[str, tuple[str, ...]]:
+    """The newest release with a file for the platform, and its Pythons of the matrix."""
+    known = {r.name: r.releases for r in facts.catalogue.required} | {
+        axis.normalised_name: facts.catalogue.of(axis).selected(axis.select)
+        for axis in facts.matrix.packages
+    }
+    finals = [r for r in known[package] if not r.version.is_prerelease]
+    for release in sorted(finals, key=lambda release: release.version, reverse=True):
+        series = sorted(facts.installable.patches)
+        pythons = [s for s in series if facts.installable.can_install(release, s)]
+        if pythons:
+            return str(release.version), tuple(map(str, pythons))
+    return "", ()
 
 
 def answered_elsewhere(install: Install, answers: Mapping[str, PlainAnswer]) -> Install:

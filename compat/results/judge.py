@@ -13,7 +13,7 @@ import datetime
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 
 from msgspec.structs import replace
 from packaging.version import Version
@@ -431,11 +431,9 @@ class Attribution:
         self._subject = matrix.subject
         self._answers = answers
         self._of_release = of_release
-        self._releases: dict[Version, frozenset[str]] = {}
-        # By the identity of capabilities, which the stored answer keeps alive.
-        self._steady: dict[tuple[int, tuple[str, ...]], tuple[Answer, frozenset[str]]] = {}
+        self._works_in = cache(self._working_in)
         # Cells of a release with the same issues share one object.
-        self._faults: dict[tuple[Version, tuple[int, ...]], tuple[CapabilityFault, ...]] = {}
+        self._faults = cache(lambda version, issues: tuple(self._faults_of(version, issues)))
 
     def context(self, cell: Cell, present: EvaluationContext) -> EvaluationContext:
         version = cell.on(self._subject).version
@@ -444,9 +442,7 @@ class Attribution:
             for number, issue in enumerate(self._known)
             if issue.capability and holds(issue, cell) and number not in self.refuting
         )
-        if (version, issues) not in self._faults:
-            self._faults[version, issues] = tuple(self._faults_of(version, issues))
-        return replace(present, faults=self._faults[version, issues])
+        return replace(present, faults=self._faults(version, issues))
 
     def _faults_of(self, version: Version, issues: Sequence[int]) -> Iterator[CapabilityFault]:
         """Declarations about the failure decide first, then the other cells of the release."""
@@ -472,17 +468,10 @@ class Attribution:
         }
         return {number: cells for number, cells in refuting.items() if cells}
 
-    def _works_in(self, version: Version) -> frozenset[str]:
-        if version not in self._releases:
-            of_release = self._of_release(version)
-            # Cells with the same results share one object.
-            distinct = {(id(each.capabilities), each.changing): each for each in of_release}.items()
-            for key, answer in distinct:
-                if key not in self._steady:
-                    self._steady[key] = answer, steadily_working(answer)
-            steady = (self._steady[key][1] for key, _ in distinct)
-            self._releases[version] = frozenset().union(*steady)
-        return self._releases[version]
+    def _working_in(self, version: Version) -> frozenset[str]:
+        # Cells with the same results share one object.
+        distinct = {(id(e.capabilities), e.changing): e for e in self._of_release(version)}
+        return frozenset[str]().union(*map(steadily_working, distinct.values()))
 
 
 def steadily_working(known: Answer) -> frozenset[str]:

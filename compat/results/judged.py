@@ -225,6 +225,5 @@ def _metrics(evidence: Evidence) -> tuple[Metric, ...]:
 def _redacted_outcome(outcome: Outcome, redacted: Redact) -> Outcome:
     if isinstance(outcome, Passed):
         return outcome
-    parts = (outcome.subject, outcome.by, outcome.at)
-    subject, by, place = (redacted(text)[:900] for text in parts)
-    return Failed(stage=outcome.stage, cause=outcome.cause, subject=subject, by=by, at=place)
+    parts = {name: redacted(getattr(outcome, name))[:900] for name in ("subject", "by", "at")}
+    return Failed(stage=outcome.stage, cause=outcome.cause, **parts)

@@ -64,7 +64,7 @@ def _python(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
     for rule in facts.rules.relaxing(cell):
         if any(relaxation.ignore_requires_python for relaxation in rule.relaxations):
             series = minor_series(lock.inputs.python)
-            yield _one("Python", _shown([asked]), series, rule.name, rule.because)
+            yield Lifted(("Python",), _shown([asked]), series, rule.name, rule.because)
             return
 
 
@@ -93,14 +93,14 @@ def _packages(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
         published = _shown(requirement.specifier for requirement in requirements)
         if package in relaxations and relaxations[package].to == NOTHING:
             if requirements and locked is None:
-                yield _one(package, published, "", name, because)
+                yield Lifted((package,), published, "", name, because)
         elif locked is not None and any(
             not requirement.specifier.contains(locked, prereleases=True)
             for requirement in requirements
         ):
-            yield _one(package, published, str(locked), name, because)
+            yield Lifted((package,), published, str(locked), name, because)
         elif locked is not None and not requirements and replaced.get(package):
-            yield _one(package, "", str(locked), name, because)
+            yield Lifted((package,), "", str(locked), name, because)
 
 
 _GIVEN_UP = "the resolver finds no packages with the published requirement"
@@ -111,9 +111,3 @@ def _shown(specifiers: Iterable[SpecifierSet]) -> str:
     if len(texts) == 1 and texts[0].startswith("==") and not texts[0].endswith("*"):
         return texts[0].removeprefix("==")
     return ",".join(texts)
-
-
-def _one(package: str, published: str, instead: str, rule: str, because: str) -> Lifted:
-    return Lifted(
-        packages=(package,), published=published, instead=instead, rule=rule, because=because
-    )

@@ -21,6 +21,7 @@ from compat.run.outcome import (
     Failed,
     Outcome,
     Passed,
+    is_before_import,
     is_doubtful,
     is_spurious,
     parse_outcome,
@@ -352,7 +353,7 @@ def involved(
     """
     if not isinstance(outcome, Failed):
         return ()
-    if outcome.stage in ("plan", "lock", "install"):
+    if is_before_import(outcome):
         return packages_in(outcome.subject)
     known = {PYTHON, *installed, *modules.values()}
     # An attribute, a module, or a product as people write its name; then the code's owner.

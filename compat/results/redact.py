@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 HIDDEN = "***"
 HOST = "<host>"
-_SHORTEST_SECRET = 4
 _MOST_PASSES = 8
 
 # First folders of paths that distinguish a file of a machine from a route such as /users/7: those
@@ -156,27 +155,23 @@ _COMMAND = re.compile(r"(?m)^([ \t]*):(:+)")
 _OLD_COMMAND = re.compile(r"##(?=\[|vso\[)")
 
 
-def redacted(text: str, secrets: Iterable[str] = (), places: Iterable[str] = ()) -> str:
+def redacted(text: str, places: Iterable[str] = ()) -> str:
     """Return the text without private details of the machine or secrets; idempotent.
 
     A path of a machine keeps its part from `site-packages/`, the suite or the standard library on,
     else its last name. A URL loses its host, user and query. Other words with slashes (routes, MIME
     types, regular expressions) stay. `places` are the machine's own folders: below `/` they are
-    first names of its paths, deeper ones are hidden everywhere. Known secrets of at least four
-    characters are hidden everywhere.
+    first names of its paths, deeper ones are hidden everywhere.
     """
-    known = _spellings(secrets)
     rules = _rules(tuple(places))
     text = _visible(text)
     for _ in range(_MOST_PASSES):
-        once = _pass(text, known, rules)
+        once = _pass(text, rules)
         if once == text:
             return text
         text = once
     # Crafted with nested layers: nothing of such a line is worth publishing.
-    return "\n".join(
-        line if _pass(line, known, rules) == line else HIDDEN for line in text.split("\n")
-    )
+    return "\n".join(line if _pass(line, rules) == line else HIDDEN for line in text.split("\n"))
 
 
 def _visible(text: str) -> str:
@@ -189,21 +184,7 @@ def _visible(text: str) -> str:
     return _UNSEEN.sub(shown, _LINE_BREAKS.sub("\n", _ESCAPES.sub("", text)))
 
 
-def _spellings(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Each secret as it is, URL-encoded, and line by line; the longest first."""
-    plain = {line.strip() for secret in secrets for line in (secret, *secret.splitlines())}
-    known = {
-        form
-        for secret in plain
-        for form in (secret, _visible(secret), quote(secret, safe="", errors="replace"))
-    }
-    long = (s for s in known if len(s) >= _SHORTEST_SECRET and s.strip("*"))
-    return tuple(sorted(long, key=lambda s: (-len(s), s)))
-
-
-def _pass(text: str, secrets: tuple[str, ...], rules: "tuple[Rule, ...]") -> str:
-    for secret in secrets:
-        text = text.replace(secret, HIDDEN)
+def _pass(text: str, rules: "tuple[Rule, ...]") -> str:
     for rule, by in rules:
         text = rule.sub(by, text)
     return text

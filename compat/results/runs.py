@@ -184,12 +184,7 @@ class History:
 
 
 def in_order(runs: Iterable[Ran]) -> list[Ran]:
-    ordered = list(runs)
-    if len(ordered) < 2:
-        return ordered
-    if all(run.started < other.started for run, other in pairwise(ordered)):
-        return ordered
-    ordered.sort(key=_place)
+    ordered = sorted(runs, key=_place)
     if all(_place(run) != _place(other) for run, other in pairwise(ordered)):
         return ordered
     return sorted(ordered, key=lambda run: (*_place(run), repr(run.capabilities)))

@@ -11,7 +11,7 @@ from compat.declare.parsing import minor_series
 from compat.results.answer import Answer, newest_versions, representative_of_release
 from compat.results.record import Capability, Status
 from compat.results.snapshot import Snapshot
-from compat.run.outcome import Failed
+from compat.run.outcome import Failed, is_before_import
 from compat.value import StrictValue
 
 # Yes in the representative cell, but not in the one on the newest versions.
@@ -56,10 +56,7 @@ def columns(snapshot: Snapshot) -> tuple[ReleaseColumn, ...]:
         if reached:
             best = representative_of_release(reached)
             alike = (e for e in entries if e.cell.recipe == best.cell.recipe)
-            out = ("plan", "lock", "install")  # the stages before anything was installed
-            peers = (
-                e for e in alike if not (isinstance(e.outcome, Failed) and e.outcome.stage in out)
-            )
+            peers = (entry for entry in alike if not is_before_import(entry.outcome))
             newest = max(peers, key=newest_versions, default=best)
             others = tuple(entry for entry in reached if entry is not best)
             column = ReleaseColumn(version=version, entry=best, newest=newest, others=others)
@@ -125,8 +122,7 @@ def _helpers(shown: Sequence[ReleaseColumn], titles: Mapping[str, str]) -> Itera
 def _differences(shown: Sequence[ReleaseColumn]) -> Iterable[str]:
     for column in shown:
         for other in column.others:
-            own = {capability.id: capability.status for capability in column.entry.capabilities}
-            theirs = {capability.id: capability.status for capability in other.capabilities}
+            own, theirs = column.entry.statuses, other.statuses
             names = [name for name in sorted(theirs) if theirs[name] != own.get(name)]
             if names:
                 signs = ", ".join(f"`{_plain(name)}` {SIGNS[theirs[name]]}" for name in names)

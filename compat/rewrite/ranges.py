@@ -271,10 +271,8 @@ class TextChange(Value, frozen=True):
 
 
 def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[TextChange]:
-    """Return the changes of one list.
-
-    Up: items from the old floor to below the new one are removed; if the list does not name the new
-    floor, the highest of them becomes it. Down: a list that began at the old floor gets the new
+    """Up: items from the old floor to below the new one are removed; if the list does not name the
+    new floor, the highest of them becomes it. Down: a list that began at the old floor gets the new
     versions. An added version goes beside the newest.
     """
     plain = [item for item in items if item.spell is not None]

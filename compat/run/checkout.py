@@ -52,9 +52,7 @@ class SourceCopy(Value, frozen=True, kw_only=True):
 
 
 def copied_source(source: str, place: Path, environ: Mapping[str, str]) -> SourceCopy:
-    """Copy a source into a new folder.
-
-    A source is a project's folder, a wheel, a source distribution, or
+    """A source is a project's folder, a wheel, a source distribution, or
     `git+https://HOST/REPOSITORY@REVISION#subdirectory=FOLDER`. Raises UsageError for anything else,
     and ToolFailed where git cannot fetch it.
     """

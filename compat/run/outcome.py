@@ -187,6 +187,11 @@ def is_suite_fault(outcome: Outcome) -> bool:
     return isinstance(outcome, Failed) and outcome.cause == "suite-fault"
 
 
+def is_before_import(outcome: Outcome | None) -> bool:
+    """Return whether nothing could be installed."""
+    return isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install")
+
+
 def is_untrusted(outcome: Outcome) -> bool:
     """Return whether the cell changed its judge or contradicts itself: its reports do not count."""
     untrusted = ("environment-mismatch", "report-mismatch")

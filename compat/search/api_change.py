@@ -4,6 +4,7 @@ import ast
 import builtins
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -315,18 +316,16 @@ class _Release:
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
-        self._read: dict[str, Surface] = {}
+        self.surface = cache(self._surface)
 
     def file(self, module: str) -> str:
         stem = module.replace(".", "/")
         places = (f"{stem}/__init__.py", f"{stem}.py")
         return next((each for each in places if (self.folder / each).is_file()), "")
 
-    def surface(self, module: str, file: str) -> Surface:
-        if module not in self._read:
-            is_package = file.endswith("/__init__.py")
-            self._read[module] = surface((self.folder / file).read_bytes(), module, is_package)
-        return self._read[module]
+    def _surface(self, module: str, file: str) -> Surface:
+        content = (self.folder / file).read_bytes()
+        return surface(content, module, file.endswith("/__init__.py"))
 
     def modules(self, top: str) -> Iterator[tuple[str, str]]:
         for path in sorted((self.folder / top).rglob("*.py")) or [self.folder / f"{top}.py"]:

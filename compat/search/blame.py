@@ -27,7 +27,7 @@ from compat.lock.mixed import (
     repinned,
 )
 from compat.results.record import Record
-from compat.run.outcome import PLACED, STAGES, Cause, Failed, Outcome, is_spurious
+from compat.run.outcome import PLACED, STAGES, Cause, Failed, Outcome, is_before_import, is_spurious
 from compat.search.boundary import FAILS_BELOW, FAILS_FROM, log_marginal
 from compat.value import Value
 
@@ -59,11 +59,9 @@ def culprits(
     run: Callable[[frozenset[str]], Trial],
     first: Sequence[Sequence[str]] = (),
 ) -> Culprits:
-    """Return a smallest set of changes that causes the failure.
-
-    `run` applies a set of changes to the good side; equal sets run once. Suspected sets in `first`
-    are tried before all others. An insufficient one is tried together with others before those are
-    tried without it.
+    """`run` applies a set of changes to the good side; equal sets run once. Suspected sets in
+    `first` are tried before all others. An insufficient one is tried together with others before
+    those are tried without it.
     """
     known = cache(run)
 
@@ -182,11 +180,7 @@ def narrowed(
     run: Callable[[DatedLock], Trial],
     is_near: Callable[[Lock, Lock], bool],
 ) -> tuple[DatedLock, DatedLock]:
-    """Return the last day that passed and the first that failed, as near as `is_near` requires or
-    the days allow.
-
-    `lock_at` returns None for a day that cannot be locked. Equal locks run once.
-    """
+    """`lock_at` returns None for a day that cannot be locked. Equal locks run once."""
     morning = good.on.replace(hour=0, minute=0, second=0, microsecond=0) + DAY
     mornings = (morning + n * DAY for n in range(math.ceil((bad.on - morning) / DAY)))
     moments = [good.on, *mornings, bad.on]
@@ -303,10 +297,8 @@ def message_of(record: Record, target: Failed) -> str:
 
 
 def trial_of(record: Record, target: Failed, usual: Iterable[Failed]) -> Trial:
-    """Return whether a run has the failure, is free of it, or is unresolved.
-
-    Failures that the good environment has, too, are `usual`. A failure is gone where the run passed
-    its stage or the failing part, whatever else fails.
+    """Failures that the good environment has, too, are `usual`. A failure is gone where the run
+    passed its stage or the failing part, whatever else fails.
     """
     outcome = record.outcome
     if is_spurious(outcome) or is_of_runner(outcome):
@@ -436,8 +428,7 @@ class Trials:
     def _stop_if_nothing_installs(self, record: Record, trial: Trial) -> None:
         # An unwritable cache, for example, ends each of thousands of mixes in the same way.
         outcome = record.outcome
-        is_early = isinstance(outcome, Failed) and outcome.stage in STAGES[: STAGES.index("import")]
-        if trial != "unresolved" or not is_early:
+        if trial != "unresolved" or not is_before_import(outcome):
             self._uninstalled = 0
             return
         self._uninstalled += 1

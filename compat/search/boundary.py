@@ -68,13 +68,8 @@ class Boundary(Value, frozen=True, kw_only=True):
 class BoundarySearch:
     """The state of one search: `next` gives a position, `observe` takes its result, until None."""
 
-    def __init__(self, count: int, weights: Sequence[float] = ()) -> None:
-        """`weights` is the prior of each position to be the first that works.
-
-        It has `count + 1` numbers, the last for "none works"; the default is uniform.
-        """
+    def __init__(self, count: int) -> None:
         self.count = count
-        self._weights = tuple(weights) or (1.0,) * (count + 1)
         self._results: list[list[bool]] = [[] for _ in range(count)]
         self._faults = [0] * count
         self._untestable: set[int] = set()
@@ -214,7 +209,7 @@ class BoundarySearch:
     def _view(self) -> "_Posterior":
         exceptions: frozenset[int] = frozenset()
         while True:
-            view = _Posterior(self._results, self._untestable, exceptions, self._weights)
+            view = _Posterior(self._results, self._untestable, exceptions)
             insistent = frozenset(
                 i
                 for i, results in enumerate(self._results)
@@ -235,7 +230,6 @@ class _Posterior:
         results: Sequence[Sequence[bool]],
         untestable: set[int],
         exceptions: frozenset[int],
-        weights: Sequence[float],
     ) -> None:
         self.exceptions = exceptions
         counted = [() if i in exceptions else position for i, position in enumerate(results)]
@@ -248,7 +242,7 @@ class _Posterior:
         self._from = [(fails_below[-1] - f, works_below[-1] - w) for f, w in self._below]
         # Boundaries with only untestable positions between them are one: no run can separate them.
         # The first testable one gets the weight.
-        merged = list(weights)
+        merged = [1.0] * (len(results) + 1)
         for position in sorted(untestable):
             merged[position + 1] += merged[position]
             merged[position] = 0.0

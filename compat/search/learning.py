@@ -260,7 +260,6 @@ class CellProber:
         self._guard = threading.Lock()
         self._locks = KnownLocks(self._package_of)
         self._inputs: dict[str, Inputs | None] = {}
-        self._compared: dict[str, int] = {}
 
     def add(self, lock: Lock) -> None:
         self._locks.add(lock)
@@ -270,13 +269,8 @@ class CellProber:
         if clauses:
             return Probed(cell=cell, clauses=clauses)
         inputs = self._question(cell)
-        if inputs is None:
-            return None
-        compared = self._compared.get(cell.id, 0)
-        number = self._locks.number(inputs)
-        lock = self._locks.answering(inputs, compared) if number > compared else None
+        lock = None if inputs is None else self._locks.answering(inputs)
         if lock is None:
-            self._compared[cell.id] = number
             return None
         because = f"what it asks for is met by the packages found for {lock.inputs.cell}"
         answer = PlainAnswer(cell=cell.id, on=self._day, outcome=LOCKED, because=because)
@@ -315,11 +309,9 @@ _OF_PYTHON: tuple[Cause, ...] = ("syntax", "type-error", "missing-attribute")
 
 
 def file_clauses(snapshot: Snapshot, contents_of: ContentsOf) -> tuple[FileClause, ...]:
-    """Return a clause for each file in which an import failed, sorted by file and digest.
-
-    It needs two runs that differ only in the Python: one failed in the file at import, and one on a
-    newer Python got past it. `contents_of` returns the sha256 of each file of a wheel by its path.
-    Raises IndexUnreachable as that does.
+    """A clause needs two runs that differ only in the Python: one failed in the file at import, and
+    one on a newer Python got past it. `contents_of` returns the sha256 of each file of a wheel by
+    its path. Raises IndexUnreachable as that does.
     """
     clauses: dict[tuple[str, str], FileClause] = {}
     listed: dict[str, dict[str, str]] = {}

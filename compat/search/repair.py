@@ -69,11 +69,9 @@ def repaired_cell(
     package_of: Callable[[str], Package],
     refuted: Refuted = lambda lock, moved: None,
 ) -> Repair:
-    """Return what must give way so that a cell can be locked.
-
-    The cell's versions and the rules of `facts` stay. Each published requirement on another package
-    may give way, and dates move as far as needed. Versions that `refuted` knows to fail are not
-    offered. Raises IndexUnreachable and ToolFailed as the locker does.
+    """The cell's versions and the rules of `facts` stay. Each published requirement on another
+    package may give way, and dates move as far as needed. Versions that `refuted` knows to fail are
+    not offered. Raises IndexUnreachable and ToolFailed as the locker does.
     """
     asked = facts.obstacle(cell) or locked_cell(facts, cell, locker, package_of)
     if isinstance(asked, Lock):

@@ -11,6 +11,7 @@ from packaging.version import Version
 
 from compat.declare.matrix import PackageAxis
 from compat.declare.parsing import minor_series, parsed
+from compat.index.discover import lowest_of
 from compat.index.release import Release, lowest_python
 from compat.results.answer import Answer, Kind, representative
 from compat.results.record import Capability
@@ -25,7 +26,6 @@ from compat.value import Value
 Keeper = Literal["wheel", "code", "type", "annotation", "guard", "declared", "dependency"]
 KEEPERS: tuple[Keeper, ...] = get_args(Keeper)
 _ANY = Version("3.0")
-_LOWER = (">=", "~=", "==", ">")
 
 
 class CellBelow(Value, frozen=True, kw_only=True):
@@ -141,7 +141,8 @@ def package_floor(snapshot: Snapshot, axis: PackageAxis, version: Version) -> Pa
         and canonicalize_name(requirement.name) == axis.normalised_name
         and "extra" not in str(requirement.marker)
     ]
-    lower = max((b for _, line in lines if (b := _lower(line.specifier)) is not None), default=None)
+    bounds = (lowest_of(line.specifier, exact=True) for _, line in lines)
+    lower = max(filter(None, bounds), default=None)
     entries = _tested(snapshot, version)
     working = [e.cell.on(axis.name).version for e in entries if e.kind in ("works", "partial")]
     # A series represents its releases: 2.9 is not below 2.9.1.
@@ -170,14 +171,9 @@ def _bounds(
     for kind in kinds:
         if read is not None and (lowest := read.lowest(kind, works_on)) is not None:
             bounds[kind] = lowest
-    if requires is not None and (declared := _lower(requires)) is not None:
+    if requires is not None and (declared := lowest_of(requires, exact=True)) is not None:
         bounds["declared"] = Version(minor_series(declared))
     return bounds
-
-
-def _lower(specifiers: SpecifierSet) -> Version | None:
-    versions = [Version(s.version.removesuffix(".*")) for s in specifiers if s.operator in _LOWER]
-    return max(versions, default=None)
 
 
 def _tested(snapshot: Snapshot, version: Version) -> list[Answer]:

@@ -3,7 +3,6 @@ bytes.
 """
 
 import datetime
-import hashlib
 
 import pytest
 from hypothesis import given
@@ -17,7 +16,6 @@ from compat.lock.lock_text import (
     decode_lock,
     decode_pins,
     encode_lock,
-    read_versions,
 )
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin
 from compat.lock.mixed import changed_inputs, changed_pins
@@ -144,48 +142,6 @@ def test_a_damaged_lock_is_told_with_its_file_and_the_remedy(damaged: str, told:
     assert line.startswith("locks/c.txt: ")
     assert told in line
     assert "compat matrix lock" in line
-
-
-@given(locks(), st.data())
-@examples(40)
-def test_some_versions_are_read_as_all_are(lock: Lock, data: st.DataObject) -> None:
-    names = data.draw(st.sets(NAMES | st.sampled_from([pin.name for pin in lock.pins])))
-    text = encode_lock(lock)
-    every = {pin.name: pin.version for pin in decode_lock(text, "a test").pins}
-    some = {name: version for name, version in every.items() if name in names}
-    assert read_versions(text, names) == some
-
-
-@pytest.mark.parametrize(
-    "damaged",
-    [
-        TEXT.replace("a==1 ", "a==2 "),
-        TEXT.replace("# digest: ", "# dug: "),
-        TEXT.replace("0" * 64, "0" * 63 + "1"),
-        TEXT + "# a later remark\n",
-        "",
-    ],
-)
-def test_of_a_damaged_lock_no_version_is_read_by_the_short_way(damaged: str) -> None:
-    assert read_versions(TEXT, {"a"}) == {"a": Version("1")}
-    assert read_versions(damaged, {"a"}) is None
-
-
-@pytest.mark.parametrize(
-    ("lines", "read"),
-    [
-        ("a==1\tand more\nb==2\n", {"a": Version("1")}),
-        ("b==2\r\na==1\r\n", {"a": Version("1")}),
-        ("a==1\na==3 again\n", {"a": Version("3")}),
-        ("aa==1\na== 1\n", {}),
-    ],
-)
-def test_lines_of_another_hand_are_read_to_the_next_blank(
-    lines: str, read: dict[str, Version]
-) -> None:
-    # Whoever writes a lock by hand can name its digest, too.
-    digest = hashlib.sha256(lines.encode()).hexdigest()
-    assert read_versions(f"# digest: {digest}\n{lines}", {"a"}) == read
 
 
 def test_pins_are_read_from_the_resolvers_text_whatever_its_order() -> None:

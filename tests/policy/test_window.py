@@ -18,7 +18,6 @@ from compat.policy.evaluation import (
     CADENCES,
     PYTHONS,
     STEPS,
-    Slot,
     VersionRelease,
     allowed_on,
     hold_on,
@@ -42,11 +41,11 @@ def came(**released: str) -> list[VersionRelease]:
     ]
 
 
-def on(found: Iterable[Slot]) -> list[tuple[str, str]]:
+def on(found: Iterable[VersionRelease]) -> list[tuple[str, str]]:
     return [(str(slot.version), str(slot.on)) for slot in found]
 
 
-def slot_of(rules: Policy, axis: str, version: str, **rule: Any) -> Slot:
+def slot_of(rules: Policy, axis: str, version: str, **rule: Any) -> VersionRelease:
     axes = {one.name: one for one in declared().matrix.axes}
     found = slots(version_releases(axes[axis], catalogue()), window(axis, **rule), rules)
     return next(slot for slot in found if slot.version == Version(version))
@@ -161,7 +160,7 @@ def test_what_the_calendar_allows_is_old_enough(
     ]
     reached = allowed_on(day, slots(known, window("dep", months=months), policy(cadence=cadence)))
     if reached is not None:
-        out_on = reached.came.released
+        out_on = reached.released
         assert (day.year - out_on.year) * 12 + day.month - out_on.month >= months
         assert reached.on is not None
         assert reached.on <= day

@@ -118,19 +118,6 @@ def test_nothing_that_steers_a_terminal_or_a_runner_is_left(text: str, left: str
     assert redacted(text) == left
 
 
-def test_a_known_secret_is_hidden_wherever_it_stands() -> None:
-    said = "a hunter2!/b hunter2%21%2Fb \x1b[1mhunt\u200ber2!/b"
-    assert redacted(said, ["hunter2!/b"]) == "a *** *** ***"
-
-
-def test_each_line_of_a_known_secret_is_hidden() -> None:
-    assert redacted("x first7 y second8", ["first7\nsecond8"]) == "x *** y ***"
-
-
-def test_a_secret_of_three_letters_is_no_secret() -> None:
-    assert redacted("abc", ["abc", "", "****"]) == "abc"
-
-
 _FRAGMENTS = st.sampled_from(
     [
         "/",
@@ -210,30 +197,23 @@ _FRAGMENTS = st.sampled_from(
     ]
 )
 _hostile = st.lists(_FRAGMENTS | st.text(max_size=4), max_size=25).map("".join)
-_secrets = st.lists(st.from_regex(r"[a-z0-9!/+]{6,12}", fullmatch=True), max_size=2)
 
 
 class TestLaws:
     @examples(400)
-    @given(_hostile, _secrets)
-    @example("C:\\" * 30, [])
-    @example("'/" * 30, [])
-    @example("//a//b" * 30, [])
-    def test_doing_it_again_changes_nothing(self, text: str, secrets: list[str]) -> None:
-        once = redacted(text, secrets)
-        assert redacted(once, secrets) == once
+    @given(_hostile)
+    @example("C:\\" * 30)
+    @example("'/" * 30)
+    @example("//a//b" * 30)
+    def test_doing_it_again_changes_nothing(self, text: str) -> None:
+        once = redacted(text)
+        assert redacted(once) == once
 
     @examples(250)
     @given(_hostile)
     def test_only_what_can_be_seen_is_left(self, text: str) -> None:
         assert all(char.isprintable() or char in "\n\t" for char in redacted(text))
         redacted(text).encode()
-
-    @examples(250)
-    @given(_hostile, _hostile, _secrets)
-    def test_no_known_secret_is_left(self, before: str, after: str, secrets: list[str]) -> None:
-        left = redacted(before + "".join(secrets) + after, secrets)
-        assert not [secret for secret in secrets if secret in left]
 
     @examples(250)
     @given(_hostile)
