@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from packaging.version import Version
-from rich.live import Live
-from rich.text import Text
 
 from compat import pipeline
 from compat.cli.arguments import given
-from compat.cli.machine import interpreter, without_places
-from compat.cli.options import workspace_of
-from compat.cli.output import console, envelope, note, say, tell_disproofs
+from compat.cli.machine import interpreter, level_of, without_places
+from compat.cli.options import refuse_faulty_suite, workspace_of
+from compat.cli.output import envelope, note, say, tell_disproofs
+from compat.cli.progress import MINUTE, Status
 from compat.cli.reports import Report, ReportFiles
-from compat.cli.this_machine import MachineSearch, locker_of, probing_locker, refusing_locker
+from compat.cli.this_machine import ThisMachine, locker_of, probing_locker, refusing_locker
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError
 from compat.fleet import explore
@@ -39,7 +38,6 @@ from compat.search.learning import Probed, RefusalLearner
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
-MINUTE = 60.0
 # An interrupted session loses no more than so many answers of the resolver.
 _KEEP_EVERY = 10
 # With none wrong of 59 at most 5 % are wrong: 1 - 0.05 ** (1 / 59) = 0.0495. Sessions go on with
@@ -66,8 +64,9 @@ def run_within(
     return the exit code. `how` is the number of workers and the isolation level.
     """
     jobs, isolation = how
-    search = MachineSearch(workspace, isolation)
-    session = _Session(workspace, search)
+    refuse_faulty_suite(workspace)
+    machine = ThisMachine(workspace, level_of(isolation))
+    session = _Session(workspace, machine)
     named = named_cells(workspace.facts_of(workspace.kept_or_asked), words) if words else ()
     only = {cell.id for cell in named}
     before, snapshot = coverage(workspace.snapshot), workspace.snapshot
@@ -97,7 +96,7 @@ def run_within(
             has_core=bool(workspace.matrix.suite.core),
         ),
         time.monotonic,
-        search.cancel,
+        machine.cancel,
         [by_id[name] for name in order[: _SAMPLE - len(asked)]],
         session.lessons,
         lambda cell: not only or cell.id in only,
@@ -161,7 +160,7 @@ def run_within(
     )
     for line in failed:
         note(f"warning: {line}")
-    search.exit_if_interrupted()
+    machine.interruption.exit_if_interrupted()
     wrong = any(cell.finding == "wrong" for cell in totals.audited)
     return 1 if wrong else 3 if totals.failed else 0
 
@@ -169,8 +168,9 @@ def run_within(
 class _Session:
     """Makes the probes of one command, and stores what they found."""
 
-    def __init__(self, workspace: Workspace, search: MachineSearch) -> None:
-        self._workspace, self._search = workspace, search
+    def __init__(self, workspace: Workspace, machine: ThisMachine) -> None:
+        self._workspace, self._machine = workspace, machine
+        machine.progress = lambda *_: contextlib.nullcontext(_Unseen())
         # Each result is judged beside all others again, by one thread at a time.
         self._looked_at, self._look = workspace_of(workspace.name), threading.Lock()
         # What names them is read once: the threads share it.
@@ -232,10 +232,7 @@ class _Session:
             self.keep()
 
     def run(self, cell: Cell, tier: Tier) -> Answer | None:
-        machine, cancel = self._search.machine, self._search.cancel
-        options = RunOptions(tier=tier)
-        result = pipeline.run(self._workspace, [cell.id], machine, options, cancel, _Unseen())
-        self._search.refuse_suite_fault(cell.id, result)
+        result = self._machine.run_of_search(cell.id, RunOptions(tier=tier))
         if cell.id not in result.outcomes or result.unanswered:
             return None
         with self._look:
@@ -269,13 +266,12 @@ class _Session:
         answer = pipeline.freed(self._workspace, entry.cell, self._locker)
         if isinstance(answer, Refusal) or explore.is_lock_enough(entry):
             return learnt.audited_free(entry, answer, None, "")
-        machine, cancel = self._search.machine, self._search.cancel
-        missing = machine.missing_interpreter(answer)
+        missing = self._machine.missing_interpreter(answer)
         if missing is not None:
             return learnt.audited_free(
                 entry, answer, None, "", f"this machine has no Python {missing}"
             )
-        run = pipeline.tried(self._workspace, cell, answer, machine, cancel, _Unseen())
+        run = pipeline.tried(self._workspace, cell, answer, self._machine)
         if run is None:
             return learnt.audited_free(entry, answer, None, "")
         names = (package.name for package in run.evidence.installed)
@@ -308,24 +304,15 @@ class _Unseen:
 def _explored(
     explorer: explore.Explorer, before: Coverage, seconds: float
 ) -> explore.ExploreTotals:
-    start = shown = time.monotonic()
-    err = console(stderr=True)
-    live = Live(console=err, transient=True) if err.is_terminal and not given.quiet else None
+    start, lines = time.monotonic(), list[str]()
 
-    def show() -> None:
-        nonlocal shown
-        now = time.monotonic()
+    def heard() -> None:
         totals, running = explorer.totals, [f"{p.kind} {p.cell.id}" for p in explorer.running]
         probes = [count(number, *_KINDS[kind]) for kind, number in totals.probes.items() if number]
-        line = f"{(now - start) / MINUTE:.0f} of {seconds / MINUTE:.0f} min:"
+        line = f"{(time.monotonic() - start) / MINUTE:.0f} of {seconds / MINUTE:.0f} min:"
         line += f" {totals.coverage.words}; {listed(probes) if probes else 'nothing tried yet'}"
-        line += f"; now {listed(running)}" if running else ""
-        if live is not None:
-            live.update(Text(line, no_wrap=True, overflow="ellipsis"))
-        elif now - shown >= MINUTE:
-            shown = now
-            note(line)
+        lines[:] = [*running, line]
 
     note(f"answered: {before.words}")
-    with live or contextlib.nullcontext():
-        return explorer.explore(show)
+    with Status(lambda: lines):
+        return explorer.explore(heard)

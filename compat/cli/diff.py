@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from compat import pipeline
 from compat.cli.arguments import Exit, given, option
 from compat.cli.machine import environ, interpreter, level_of, now, sandbox_folder, scratch
 from compat.cli.options import (
@@ -24,7 +23,6 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
-from compat.cli.progress import Progress
 from compat.cli.reports import Report, ReportCase, ReportFiles, ReportSuite, run_report
 from compat.cli.run import print_lost, print_untried, workers_that_fit
 from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
@@ -87,9 +85,9 @@ def run_checkout(
         note(f"{subject}: {count(len(choice.cells), 'cell')} to run; isolation {asked[1]}")
         if choice.infeasible:
             note(outside(choice.infeasible))
-        interruption = Interruption()
+        machine = ThisMachine(workspace, asked[1], (cells.shown,))
         pairs = dict.fromkeys((cell.id for cell in choice.cells), "")
-        result = run_pairs(cells, pairs, (options, asked[1]), interruption)
+        result = cells.run(pairs, machine, options)
     verdicts = {name: cells.verdict(cell) for name, cell in zip(pairs, choice.cells, strict=True)}
     if given.as_json:
         rows = [
@@ -114,22 +112,10 @@ def run_checkout(
     reports.write(run_report(workspace, subject, verdicts.values(), records, kinds.__getitem__))
     print_lost(result)
     print_untried(result)
-    interruption.exit_if_interrupted()
+    machine.interruption.exit_if_interrupted()
     if result.suite_faults or result.is_incomplete:
         return 2 if result.suite_faults else 3
     return 0 if all(verdict.kind == "works" for verdict in verdicts.values()) else 1
-
-
-def run_pairs(
-    cells: checkout_run.CheckoutCells,
-    pairs: Mapping[str, str],
-    how: tuple[RunOptions, Isolation],
-    interruption: Interruption,
-) -> BatchResult:
-    options, level = how
-    machine = ThisMachine(cells.workspace, level, (cells.shown,))
-    with Progress(dict.fromkeys(pairs), options.workers) as progress:
-        return cells.run(pairs, machine, options, interruption.cancel, progress)
 
 
 def checkout_row(checkout: BuiltCheckout) -> dict[str, Any]:
@@ -312,13 +298,12 @@ def diff_command(
 
         def run_released(names: Sequence[str]) -> BatchResult:
             note(f"{count(len(names), 'cell')} of the release to run: no fresh results")
-            machine, cancel = ThisMachine(workspace, level), interruption.cancel
-            with Progress(dict.fromkeys(names), options.workers) as progress:
-                return pipeline.run(workspace, names, machine, options, cancel, progress)
+            return ThisMachine(workspace, level, (), interruption).run(names, options)
 
         def run_local(pairs: Mapping[str, str]) -> BatchResult:
             note(f"{count(len(pairs), 'cell')} of the checkout to run")
-            return run_pairs(cells, pairs, (options, level), interruption)
+            machine = ThisMachine(workspace, level, (cells.shown,), interruption)
+            return cells.run(pairs, machine, options)
 
         comparison = checkout_run.compared(cells, choice, release, run_released, run_local)
     differences = comparison.differences

@@ -36,12 +36,12 @@ from compat.cli.options import (
     ISOLATION_LEVEL,
     index_options,
     kept_version,
+    refuse_faulty_suite,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
-from compat.cli.progress import Progress
 from compat.cli.propose import project_files
-from compat.cli.this_machine import Interruption, MachineSearch, ThisMachine, workshop_of
+from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
 from compat.declare.matrix import patch_of
 from compat.declare.parsing import name_of_line
 from compat.declare.project import Project, extras_in
@@ -136,15 +136,14 @@ def floor_command(
         end="highest" if highest else "lowest",
         needs=tuple(need or ()),
     )
-    search = MachineSearch(workspace, isolation)
+    refuse_faulty_suite(workspace)
+    machine = ThisMachine(workspace, level_of(isolation))
 
     def run_cell(cell: str) -> Mapping[str, str]:
-        result = search.run([cell], RunOptions(is_search=True))
-        search.refuse_suite_fault(cell, result)
-        return result.outcomes
+        return machine.run_of_search(cell, RunOptions(is_search=True)).outcomes
 
-    answer = floor.boundary_of(workspace, question, run_cell, note, search.cancel.is_set)
-    search.exit_if_interrupted()
+    answer = floor.boundary_of(workspace, question, run_cell, note, machine.cancel.is_set)
+    machine.interruption.exit_if_interrupted()
     floor.refuse_nothing(answer)
     boundary, ids = answer.boundary, [cell.id for cell in answer.cells]
     if given.as_json:
@@ -334,13 +333,8 @@ def _trial(
 def _runner(
     cells: CheckoutCells, level: Isolation, interruption: Interruption
 ) -> tuple[Callable[[Mapping[str, Lock]], BatchResult], ThisMachine]:
-    machine, options = ThisMachine(cells.workspace, level, (cells.shown,)), RunOptions()
-
-    def run(locks: Mapping[str, Lock]) -> BatchResult:
-        with Progress(dict.fromkeys(locks), 1) as progress:
-            return cells.run({}, machine, options, interruption.cancel, progress, locks)
-
-    return run, machine
+    machine = ThisMachine(cells.workspace, level, (cells.shown,), interruption)
+    return partial(cells.run, {}, machine, RunOptions()), machine
 
 
 def _built(asked: AskedProject, place: Path) -> tuple[BuiltCheckout, list[Version]]:

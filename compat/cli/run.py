@@ -248,14 +248,11 @@ def _run(
     machine: ThisMachine,
     reports: ReportFiles,
 ) -> int:
-    # Where nothing is due these are not needed: they take longer to import than the answer.
+    # Where nothing is due it is not needed: it takes longer to import than the answer.
     from compat.cli.progress import Progress
-    from compat.cli.this_machine import Interruption
 
-    interruption = Interruption()
     cells = [choice.cell for choice in chosen]
-    workers = machine.workers(options, interruption.cancel)
-    options = msgspec.structs.replace(options, workers=workers)
+    options = msgspec.structs.replace(options, workers=machine.workers(options))
     note(f"{workload(workspace, cells, options)}; {machine.means}")
     durations = workspace.durations[options.tier]
     seconds = {cell: durations.of(parse_cell(cell, workspace.matrix)) for cell in cells}
@@ -275,8 +272,8 @@ def _run(
             shared = by_step(each, workspace.records(like)[-1].step_seconds)
             steps |= {cell: shared} if shared is not None else {}
     words = RunWords(workspace, cells).of_attempt
-    with Progress(expected, options.workers, steps=steps, words=words) as progress:
-        result = pipeline.run(workspace, cells, machine, options, interruption.cancel, progress)
+    machine.progress = lambda _, workers: Progress(expected, workers, steps=steps, words=words)
+    result = machine.run(cells, options)
     workspace.refresh()
     disproofs, fell = pipeline.settled(workspace)
     if given.as_json:
@@ -302,7 +299,7 @@ def _run(
     if options.keep:
         note(f"the cells are in {result.folder}; remove the folder when you are done")
     reports.write(released_report(workspace, cells, result.records))
-    interruption.exit_if_interrupted()
+    machine.interruption.exit_if_interrupted()
     return _exit_code(workspace, result)
 
 

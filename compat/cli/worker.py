@@ -7,7 +7,6 @@ import importlib.util
 import signal
 import subprocess
 import sys
-import threading
 import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -59,7 +58,7 @@ class FleetMachine(ThisMachine):
         self._address = address
         self._remote: Remote | None = None
 
-    def workers(self, options: RunOptions, cancel: threading.Event) -> int:
+    def workers(self, options: RunOptions) -> int:
         """Return how many workers there are, waiting for the first; raise CompatError if none
         comes.
         """
@@ -69,12 +68,12 @@ class FleetMachine(ThisMachine):
         remote = Remote(
             partial(Cluster, self._address, topic),
             topic,
-            cancel,
+            self.cancel,
             attempts=options.attempts,
             merged=self._workspace.index.merged,
         )
         self._remote, number = remote, remote.size()
-        if not number and not cancel.is_set():
+        if not number and not self.cancel.is_set():
             hint = f"compat fleet worker {self._address.text} starts one"
             raise ClusterLost.of("the cluster has no workers", hint=hint)
         return max(1, number)
@@ -83,11 +82,9 @@ class FleetMachine(ThisMachine):
     def means(self) -> str:
         return f"on the workers of {self._address.url}"
 
-    def fleet(
-        self, benches: Callable[[int, Job], Bench], cancel: threading.Event, options: RunOptions
-    ) -> Fleet:
+    def fleet(self, benches: Callable[[int, Job], Bench], options: RunOptions) -> Fleet:
         if self._remote is None:
-            self.workers(options, cancel)
+            self.workers(options)
         assert self._remote is not None
         return self._remote
 

@@ -7,7 +7,6 @@ before it counts as broken.
 
 import contextlib
 import datetime
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -18,15 +17,7 @@ from packaging.version import InvalidVersion, Version
 
 from compat.errors import NothingToDo, UsageError
 from compat.files import write
-from compat.fleet.batch import (
-    Batch,
-    BatchReporter,
-    BatchResult,
-    BatchSteps,
-    LockResult,
-    Machine,
-    RunOptions,
-)
+from compat.fleet.batch import Batch, BatchResult, BatchSteps, LockResult, Machine, RunOptions
 from compat.fleet.choices import MOST_UNASKED, outside, sifted
 from compat.index.release import Artifact, Release
 from compat.lock.lock_text import encode_lock
@@ -187,8 +178,6 @@ class CheckoutCells:
         pairs: Mapping[str, str],
         machine: Machine,
         options: RunOptions,
-        cancel: threading.Event,
-        reporter: BatchReporter,
         locks: Mapping[str, Lock] | None = None,
     ) -> BatchResult:
         """Each uses the lock of the release's cell with which it is compared, where that fits. An
@@ -214,8 +203,7 @@ class CheckoutCells:
         steps = BatchSteps(locking=locking, keep_lock=keep_lock, add=add)
         wheels = tuple((wheel.sha256, wheel.path) for wheel in self.checkout.wheels)
         options = msgspec.structs.replace(options, wheels=wheels)
-        batch = Batch(self.workspace, machine, steps, options, cancel, reporter)
-        return batch.run([*pairs, *(locks or ())], known)
+        return Batch(self.workspace, machine, steps, options).run([*pairs], known)
 
     def verdict(self, cell: Cell) -> Answer:
         lock, runs = self.locks.get(cell.id), self.records.get(cell.id, ())
