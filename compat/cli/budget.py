@@ -89,31 +89,28 @@ def run_within(
     explorer = explore.Explorer(
         snapshot,
         session,
-        explore.ExploreLimits(
-            seconds=seconds,
-            lockers=2 if jobs else 4,
-            workers=jobs,
-            has_core=bool(workspace.matrix.suite.core),
-        ),
         time.monotonic,
         machine.cancel,
-        [by_id[name] for name in order[: _SAMPLE - len(asked)]],
-        session.lessons,
-        lambda cell: not only or cell.id in only,
+        lockers=2 if jobs else 4,
+        workers=jobs,
+        has_core=bool(workspace.matrix.suite.core),
+        inferred=[by_id[name] for name in order[: _SAMPLE - len(asked)]],
+        lessons=session.lessons,
+        only=lambda cell: not only or cell.id in only,
     )
     try:
-        totals = _explored(explorer, before, seconds)
+        _explore(explorer, before, seconds)
     finally:
         session.keep()
-    failed = [*totals.failed]
+    failed, audited = [*explorer.failed], explorer.audited
     try:
         session.files = pipeline.files_learnt(workspace)
         session.keep()
     except CompatError as error:
         failed.append(str(error))
     audit = None
-    if totals.audited:
-        cells = (*earlier.cells, *totals.audited)
+    if audited:
+        cells = (*earlier.cells, *audited)
         most = max(len(inferred), earlier.inferred, len(cells))
         audit = learnt.Audit(on=workspace.day, seed=earlier.seed, inferred=most, cells=cells)
         learnt.keep_audit(workspace.folder, audit)
@@ -124,10 +121,10 @@ def run_within(
         document = {
             "before": before,
             "after": after,
-            "probes": totals.probes,
-            "seconds": totals.seconds,
+            "probes": explorer.probes,
+            "seconds": {kind: round(spent, 1) for kind, spent in explorer.seconds.items()},
             "failed": failed,
-            "audited": totals.audited,
+            "audited": audited,
             "audit": audit,
             "bound": None if audit is None else audit.bound,
             "disproved": disproofs,
@@ -135,17 +132,17 @@ def run_within(
         }
         envelope(document)
     else:
-        tried = sum(totals.probes.values())
-        if not tried and not totals.audited and not totals.failed:
+        tried = sum(explorer.probes.values())
+        if not tried and not audited and not explorer.failed:
             say(f"Nothing to do: everything that can run here has a fresh result. {after.words}")
         else:
             say(*coverage_lines(before, after))
-            for kind, number in totals.probes.items():
+            for kind, number in explorer.probes.items():
                 if number:
-                    say(f"  {count(number, *_KINDS[kind])}: {totals.seconds[kind]:,.0f} s")
+                    say(f"  {count(number, *_KINDS[kind])}: {explorer.seconds[kind]:,.0f} s")
             more = count(after.answered - before.answered, "more cell")
             say(f"  {more} answered by {count(tried, 'probe')}")
-            for cell in totals.audited:
+            for cell in audited:
                 say(f"  verified {cell.cell}: {cell.finding}: {cell.outcome}")
             if audit is not None:
                 say(f"{audit.sentence} (seed {audit.seed}, {audit.inferred:,} inferred)")
@@ -161,8 +158,8 @@ def run_within(
     for line in failed:
         note(f"warning: {line}")
     machine.interruption.exit_if_interrupted()
-    wrong = any(cell.finding == "wrong" for cell in totals.audited)
-    return 1 if wrong else 3 if totals.failed else 0
+    wrong = any(cell.finding == "wrong" for cell in audited)
+    return 1 if wrong else 3 if explorer.failed else 0
 
 
 class _Session:
@@ -301,18 +298,17 @@ class _Unseen:
         note(f"warning: a worker stopped: {why}")
 
 
-def _explored(
-    explorer: explore.Explorer, before: Coverage, seconds: float
-) -> explore.ExploreTotals:
+def _explore(explorer: explore.Explorer, before: Coverage, seconds: float) -> None:
     start, lines = time.monotonic(), list[str]()
 
     def heard() -> None:
-        totals, running = explorer.totals, [f"{p.kind} {p.cell.id}" for p in explorer.running]
-        probes = [count(number, *_KINDS[kind]) for kind, number in totals.probes.items() if number]
+        running = [f"{probe.kind} {probe.cell.id}" for probe in explorer.running]
+        tried = explorer.probes.items()
+        probes = [count(number, *_KINDS[kind]) for kind, number in tried if number]
         line = f"{(time.monotonic() - start) / MINUTE:.0f} of {seconds / MINUTE:.0f} min:"
-        line += f" {totals.coverage.words}; {listed(probes) if probes else 'nothing tried yet'}"
+        line += f" {explorer.coverage.words}; {listed(probes) if probes else 'nothing tried yet'}"
         lines[:] = [*running, line]
 
     note(f"answered: {before.words}")
     with Status(lambda: lines):
-        return explorer.explore(heard)
+        explorer.explore(seconds, heard)

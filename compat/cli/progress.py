@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from rich.live import Live
 from rich.text import Text
@@ -49,6 +49,9 @@ class _Running:
     suite: SuiteProgress | None = None
 
 
+S = TypeVar("S", bound="Status")
+
+
 class Status:
     """Shows lines about what runs while it is entered: below all others on a terminal, else once a
     minute as one line. The last of them is about the whole: alone, it is for terminals.
@@ -61,7 +64,7 @@ class Status:
         is_shown = console.is_terminal and not given.quiet
         self._live = Live(console=console, get_renderable=self._text) if is_shown else None
 
-    def __enter__(self) -> "Status":
+    def __enter__(self: S) -> S:
         if self._live is not None:
             self._live.start()
         else:

@@ -2,7 +2,6 @@
 
 import datetime
 import os
-import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,6 +43,7 @@ from compat.results.learnt import (
     keep_clauses,
 )
 from compat.results.record import strict
+from compat.run.events import read_bytes
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, is_spurious
 from compat.run.suitefiles import owed_capabilities
@@ -221,15 +221,12 @@ def _handed_texts(folder: Path) -> Iterator[tuple[str, str | Fault]]:
 
 
 def _text(path: Path, name: str) -> str | Fault:
+    if not name.endswith(".txt"):
+        return _fault(name, "is not a lock")
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        content = read_bytes(path.parent, path.name, _MOST_BYTES + 1)
     except OSError:
         return _fault(name, "is not a regular file")
-    if not name.endswith(".txt") or not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        return _fault(name, "is not a lock")
-    with os.fdopen(handle, "rb") as file:
-        content = file.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
         return _fault(name, f"is larger than {_MOST_BYTES:,} bytes")
     return content.decode(errors="replace")

@@ -27,7 +27,7 @@ from compat.cli.options import (
 )
 from compat.cli.output import about, envelope, note, prose, say, tell_disproofs
 from compat.cli.record import shards_in
-from compat.cli.reports import ReportFiles, learnt, next_step, released_report
+from compat.cli.reports import ReportFiles, learnt, released_report
 from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
 from compat.declare.suite_table import Suite, Tier
 from compat.errors import NothingToDo, UsageError
@@ -291,7 +291,7 @@ def _run(
             names = zip(("install", "import", "suite", "compat itself"), parts, strict=True)
             shares = (f"{name} {s:.0f} s ({100 * s / total:.0f} %)" for name, s in names)
             note(f"Time in cells: {', '.join(shares)}")
-        for line in (*learnt(workspace, result.outcomes), next_step(workspace, result.outcomes)):
+        for line in learnt(workspace, result.outcomes):
             prose(line)
         tell_disproofs(disproofs, fell)
     print_lost(result)

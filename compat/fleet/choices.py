@@ -269,14 +269,6 @@ ASSUMED_CORE_SECONDS = 30.0
 _TIME = re.compile(r"(?:(?P<hours>\d{1,3})h)?(?:(?P<minutes>\d{1,4})m)?")
 
 
-class PlanOptions(Value, frozen=True, kw_only=True):
-    """Cells that run `first`, the `only` ones, and the runners' `pythons`; empty means all."""
-
-    first: tuple[str, ...] = ()
-    only: tuple[str, ...] = ()
-    pythons: tuple[str, ...] = ()
-
-
 class RunPlan(Value, frozen=True, kw_only=True):
     """The due cells, those of them that run now, and the later run of each other; None is never.
 
@@ -319,21 +311,29 @@ def seconds_of(text: str) -> int:
     return 0 if match is None else 3600 * int(match["hours"] or 0) + 60 * int(match["minutes"] or 0)
 
 
-def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:
-    """These are due cells, and never-run cells with a lock, of which only the suite's core runs.
+def run_plan(
+    workspace: Workspace,
+    budget: Budget,
+    *,
+    needs: Sequence[str] = (),
+    named: Sequence[str] = (),
+    pythons: Sequence[str] = (),
+) -> RunPlan:
+    """Plan due cells, and never-run cells with a lock, of which only the suite's core runs: what
+    proposals need first, only the `named` and those of the runners' `pythons`, where there are any.
     NothingToDo where nothing is known of the matrix.
     """
     matrix, snapshot = workspace.matrix, workspace.snapshot
     facts = workspace.facts_of(workspace.kept_or_asked)
     only, first = (
         [cell.id for cell in named_cells(facts, patterns, beyond_axes=True)]
-        for patterns in (options.only, options.first)
+        for patterns in (named, needs)
     )
     today = agenda(snapshot, [*only, *first])
 
     def is_at_hand(cell: Cell) -> bool:
         python = cell.on(matrix.interpreters.name).version
-        return not options.pythons or str(python) in options.pythons
+        return not pythons or str(python) in pythons
 
     entries = [entry for entry in today.cells if not only or entry.cell in only]
     # A named cell outside the plan is a proposed extension of the matrix; where the runners lack
