@@ -48,7 +48,7 @@ EDGES = {
     "compat/site/exports/database.py": {"pathlib", "sqlite3", "tempfile"},
     "compat/site/exports/lock_files.py": {"pathlib"},
     "compat/loopback.py": {"http"},
-    "compat/files.py": {"os", "shutil", "tempfile", "pathlib"},
+    "compat/files.py": {"os", "shutil", "subprocess", "tempfile", "pathlib"},
     "compat/fleet/batch.py": {"pathlib"},
     "compat/fleet/cluster.py": {"pathlib", "time"},
     "compat/fleet/laboratory.py": {"pathlib", "tempfile"},

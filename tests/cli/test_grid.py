@@ -198,7 +198,7 @@ def test_an_earlier_success_is_not_sold_as_one_of_this_run(
 
 def test_many_places_are_counted_and_the_best_is_named(workspace: Workspace) -> None:
     cells = [entry.cell.id for entry in workspace.known.entries if entry.runs]
-    (sentence,) = learnt(workspace, outcomes_of(workspace, *cells))
+    sentence, _ = learnt(workspace, outcomes_of(workspace, *cells))
     assert sentence == (
         "Of 6 combinations that ran, 3 work and 1 partly works. The best of them: demo 2.0 with"
         " dep 2 on Python 3.9 works as published."
@@ -213,7 +213,7 @@ def test_the_packages_whose_pins_were_changed_are_named(
     lock = lock_of(cell)
     shelf = Shelf([ran(lock, capabilities=statuses(**{"import": "yes"}))], [lock])
     with repository(shelf) as root:
-        (sentence,) = learnt(_workspace(root), {cell: "pass"})
+        sentence, _ = learnt(_workspace(root), {cell: "pass"})
     assert sentence == (
         "demo 1.0 with dep 2 on Python 3.9 works when the requirements on dep are changed."
     )
