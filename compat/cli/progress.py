@@ -20,7 +20,7 @@ from compat.errors import one_line
 from compat.results.durations import seconds_left
 from compat.results.judged import JudgedRun
 from compat.results.record import StepSeconds
-from compat.run.events import SuiteProgress, SuiteWatch
+from compat.run.events import suite_progress
 from compat.run.job import Job
 from compat.run.steps import Activity
 from compat.site.wording import count
@@ -45,8 +45,7 @@ class _Running:
     since: float
     entered: float
     activity: Activity | Literal["lock", "starting"]
-    watch: SuiteWatch | None = None
-    suite: SuiteProgress | None = None
+    folder: Path
 
 
 S = TypeVar("S", bound="Status")
@@ -62,7 +61,11 @@ class Status:
         self._over = threading.Event()
         console = stderr_console(stderr=True)
         is_shown = console.is_terminal and not given.quiet
-        self._live = Live(console=console, get_renderable=self._text) if is_shown else None
+        self._live = (
+            Live(console=console, get_renderable=self._text, refresh_per_second=1)
+            if is_shown
+            else None
+        )
 
     def __enter__(self: S) -> S:
         if self._live is not None:
@@ -125,7 +128,7 @@ class Progress(Status):
     def locking(self, cell: str) -> None:
         with self._lock:
             now = self._clock()
-            self._locking[cell] = _Running(cell, now, now, "lock")
+            self._locking[cell] = _Running(cell, now, now, "lock", Path())
 
     def locked(self, cell: str) -> None:
         with self._lock:
@@ -135,15 +138,14 @@ class Progress(Status):
         with self._lock:
             self._waiting.discard(job.cell)
             now = self._clock()
-            self._running[worker] = _Running(job.cell, now, now, "starting")
+            self._running[worker] = _Running(job.cell, now, now, "starting", Path())
 
     def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
         with self._lock:
             running = self._running[worker]
             if _STEP_OF.get(activity) != _STEP_OF.get(running.activity):
                 running.entered = self._clock()
-            running.activity, running.suite = activity, None
-            running.watch = SuiteWatch(cell) if activity == "suite" else None
+            running.activity, running.folder = activity, cell
 
     def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         seconds = sum(attempt.evidence.seconds for attempt in attempts)
@@ -177,7 +179,9 @@ class Progress(Status):
 
     def lines(self) -> list[str]:
         with self._lock:
-            rows = [(f"worker {number}", running) for number, running in self._looked()]
+            rows = [
+                (f"worker {number}", running) for number, running in sorted(self._running.items())
+            ]
             rows += [("resolver", running) for running in self._locking.values()]
             shown = [f"{who} {r.cell} {_doing(r)}, {self._times(r)}" for who, r in rows]
             left = self._left()
@@ -187,12 +191,6 @@ class Progress(Status):
     def _times(self, running: _Running) -> str:
         left, elapsed = self._left_of(running), _duration(self._clock() - running.since)
         return elapsed if left is None or left <= 0 else f"{elapsed}, {_about_left(left)}"
-
-    def _looked(self) -> list[tuple[int, _Running]]:
-        for running in self._running.values():
-            if running.watch is not None:
-                running.suite = running.watch.look()
-        return sorted(self._running.items())
 
     def _left_of(self, running: _Running) -> float | None:
         """Seconds left, at least 0 in a known step; None if unknown, as while locking."""
@@ -216,11 +214,8 @@ class Progress(Status):
 
 
 def _doing(running: _Running) -> str:
-    suite = running.suite
-    if suite is None:
-        return running.activity
-    of = "" if suite.collected is None else f" of {suite.collected:,}"
-    return f"{running.activity}, test {suite.running:,}{of}"
+    tests = suite_progress(running.folder) if running.activity == "suite" else ""
+    return f"{running.activity}, {tests}" if tests else running.activity
 
 
 def _about_left(seconds: float) -> str:
