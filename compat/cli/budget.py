@@ -4,8 +4,6 @@ import contextlib
 import secrets
 import threading
 import time
-from pathlib import Path
-from typing import Any
 
 from packaging.version import Version
 
@@ -14,7 +12,7 @@ from compat.cli.arguments import given
 from compat.cli.machine import interpreter, level_of, without_places
 from compat.cli.options import refuse_faulty_suite, workspace_of
 from compat.cli.output import envelope, note, say, tell_disproofs
-from compat.cli.progress import MINUTE, Status
+from compat.cli.progress import MINUTE, Progress, Status
 from compat.cli.reports import Report, ReportFiles
 from compat.cli.this_machine import ThisMachine, locker_of, probing_locker, refusing_locker
 from compat.declare.suite_table import Tier
@@ -33,7 +31,6 @@ from compat.results.judge import asked_about
 from compat.results.record import involved, third_package
 from compat.run.job import Job
 from compat.run.outcome import is_spurious
-from compat.run.steps import Activity
 from compat.search.learning import Probed, RefusalLearner
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
@@ -167,7 +164,7 @@ class _Session:
 
     def __init__(self, workspace: Workspace, machine: ThisMachine) -> None:
         self._workspace, self._machine = workspace, machine
-        machine.progress = lambda *_: contextlib.nullcontext(_Unseen())
+        machine.progress = lambda cells, _: contextlib.nullcontext(_Unseen(dict.fromkeys(cells), 1))
         # Each result is judged beside all others again, by one thread at a time.
         self._looked_at, self._look = workspace_of(workspace.name), threading.Lock()
         # What names them is read once: the threads share it.
@@ -277,19 +274,11 @@ class _Session:
         return learnt.audited_free(entry, answer, run.outcome, blocker)
 
 
-class _Unseen:
-    """A reporter that shows only warnings."""
+class _Unseen(Progress):
+    """Reports only what went wrong."""
 
-    def _nothing(self, *_: Any) -> None:
-        """Say nothing."""
-
-    locking = locked = counted = began = ended = _nothing
-
-    def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
-        """Say nothing."""
-
-    def tell(self, line: str) -> None:
-        note(line)
+    def counted(self, cell: str, why: str) -> None:
+        """Say nothing: the session reports its cells."""
 
     def faulted(self, worker: int, job: Job, why: str) -> None:
         note(f"warning: {job.cell} was not run: {why}")
