@@ -148,9 +148,7 @@ def blame_command(
     machine, began = ThisMachine(workspace, level_of(isolation)), time.monotonic()
     folder = cache_folder() / "blame" / workspace.name
     seconds = float(budget_seconds(budget)) if budget else None
-    laboratory = LockLaboratory(
-        workspace, folder, machine, lambda cell: machine.run([cell]), seconds
-    )
+    laboratory = LockLaboratory(workspace, folder, machine, seconds)
     answer = pipeline.blamed(laboratory, *ends)
     if answer.is_verified and answer.causes:
         pipeline.keep_blame(workspace, laboratory, answer)

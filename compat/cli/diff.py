@@ -25,11 +25,11 @@ from compat.cli.options import (
 from compat.cli.output import envelope, note, say
 from compat.cli.reports import Report, ReportCase, ReportFiles, ReportSuite, run_report
 from compat.cli.run import print_lost, print_untried, workers_that_fit
-from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
+from compat.cli.this_machine import ThisMachine, workshop_of
 from compat.cli.verdicts import print_failures
 from compat.errors import UsageError
 from compat.fleet import checkout_run
-from compat.fleet.batch import BatchResult, RunOptions
+from compat.fleet.batch import RunOptions
 from compat.fleet.choices import outside
 from compat.github.markdown import code, inline
 from compat.plan.platform import python_name, python_remedy
@@ -294,18 +294,9 @@ def diff_command(
         if choice.beyond:
             more = count(choice.beyond, "more cell")
             note(f"the first {len(choice.cells)} are run; {more}: name them, such as 'py3.13-*'")
-        interruption = Interruption()
-
-        def run_released(names: Sequence[str]) -> BatchResult:
-            note(f"{count(len(names), 'cell')} of the release to run: no fresh results")
-            return ThisMachine(workspace, level, (), interruption).run(names, options)
-
-        def run_local(pairs: Mapping[str, str]) -> BatchResult:
-            note(f"{count(len(pairs), 'cell')} of the checkout to run")
-            machine = ThisMachine(workspace, level, (cells.shown,), interruption)
-            return cells.run(pairs, machine, options)
-
-        comparison = checkout_run.compared(cells, choice, release, run_released, run_local)
+        machine = ThisMachine(workspace, level)
+        local = ThisMachine(workspace, level, (cells.shown,), machine.interruption)
+        comparison = checkout_run.compared(cells, choice, release, (machine, local), options)
     differences = comparison.differences
     kinds = [known.difference for known in differences]
     titles = {known.id: known.title for known in workspace.described}
@@ -364,7 +355,7 @@ def diff_command(
         held = count(comparison.kept, "cell")
         was = "was" if comparison.kept == 1 else "were"
         note(f"Of the release {held} had a fresh result and {was} not run again.")
-    interruption.exit_if_interrupted()
+    machine.interruption.exit_if_interrupted()
     if comparison.has_suite_fault:
         raise Exit(2)
     raise Exit(1 if comparison.breaking else 3 if comparison.is_incomplete else 0)

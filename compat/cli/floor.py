@@ -6,7 +6,7 @@ import re
 import threading
 import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -48,11 +48,10 @@ from compat.declare.project import Project, extras_in
 from compat.draft import draft
 from compat.errors import BuildFailed, CompatError, UsageError
 from compat.fleet import floor
-from compat.fleet.batch import BatchResult, RunOptions
+from compat.fleet.batch import RunOptions
 from compat.fleet.checkout_run import CheckoutCells
 from compat.index.kept import encode_catalogue
 from compat.index.release import Catalogue, Package
-from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES
 from compat.plan.platform import admits
 from compat.policy.evaluation import PYTHONS
@@ -283,23 +282,21 @@ def _trial(
                 )
                 workspace = _workspace(root, package, [series], timed)
                 cells = CheckoutCells(workspace, checkout, now(), keep=False)
-                run, machine = _runner(cells, asked.level, interruption)
+                machine = ThisMachine(workspace, asked.level, (cells.shown,), interruption)
 
                 def narrowed(
                     files: Iterable[str],
                     without: Iterable[str],
                     series: Version = series,
                     suite: draft.SuiteDraft = suite,
-                ) -> tuple[CheckoutCells, Callable[[Mapping[str, Lock]], BatchResult]]:
+                ) -> CheckoutCells:
                     only = draft.only_in(suite, files, without)
                     place = _workspace(root, package, [series], only, beside="part")
-                    part = CheckoutCells(place, checkout, now(), keep=False)
-                    return part, _runner(part, asked.level, interruption)[0]
+                    return CheckoutCells(place, checkout, now(), keep=False)
 
                 search = floor.MinimumSearch(
                     cells,
-                    machine.locker(),
-                    run,
+                    machine,
                     is_stopped,
                     narrowed,
                     seconds_left,
@@ -328,13 +325,6 @@ def _trial(
             f"the tests of {package} give no result {why}",
             hint=f"compat init {package} writes a matrix, whose suite you can declare",
         )
-
-
-def _runner(
-    cells: CheckoutCells, level: Isolation, interruption: Interruption
-) -> tuple[Callable[[Mapping[str, Lock]], BatchResult], ThisMachine]:
-    machine = ThisMachine(cells.workspace, level, (cells.shown,), interruption)
-    return partial(cells.run, {}, machine, RunOptions()), machine
 
 
 def _built(asked: AskedProject, place: Path) -> tuple[BuiltCheckout, list[Version]]:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
@@ -20,7 +21,7 @@ from compat.cli.progress import Progress
 from compat.declare.parsing import minor_series, parse_release
 from compat.errors import DeclarationError, ToolFailed, UsageError
 from compat.fleet.batch import BatchResult, Reporting, RunOptions
-from compat.fleet.local import Fleet, Local
+from compat.fleet.local import Local
 from compat.index.release import Published
 from compat.lock.lockfile import Inputs, Lock, Locker, Pin, Refusal
 from compat.lock.piptools import PipToolsLocker
@@ -31,6 +32,9 @@ from compat.run.builds import BUILD_SECONDS, Builder, Workshop
 from compat.run.evidence import Isolation, Limits
 from compat.run.job import Bench, Job
 from compat.workspace import Workspace
+
+if TYPE_CHECKING:
+    from compat.fleet.cluster import Remote
 
 
 def locker_of(
@@ -217,6 +221,6 @@ class ThisMachine:
     def means(self) -> str:
         return f"isolation {self.level}"
 
-    def fleet(self, benches: Callable[[int, Job], Bench], options: RunOptions) -> Fleet:
+    def fleet(self, benches: Callable[[int, Job], Bench], options: RunOptions) -> "Local | Remote":
         workers, attempts = options.workers, options.attempts
         return Local(benches, self.clock, self.cancel, workers=workers, attempts=attempts)

@@ -23,7 +23,6 @@ from compat.cli.output import envelope, note, say
 from compat.cli.this_machine import ThisMachine
 from compat.errors import UsageError
 from compat.fleet.batch import RunOptions
-from compat.fleet.local import Fleet
 from compat.lock.lockfile import Lock
 from compat.results.redact import redacted
 from compat.run.job import Bench, Job
@@ -82,7 +81,7 @@ class FleetMachine(ThisMachine):
     def means(self) -> str:
         return f"on the workers of {self._address.url}"
 
-    def fleet(self, benches: Callable[[int, Job], Bench], options: RunOptions) -> Fleet:
+    def fleet(self, benches: Callable[[int, Job], Bench], options: RunOptions) -> Remote:
         if self._remote is None:
             self.workers(options)
         assert self._remote is not None

@@ -7,14 +7,14 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
 from itertools import chain
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from msgspec.structs import replace
 from packaging.version import Version
 
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError
-from compat.fleet.local import Fleet, Reporter
+from compat.fleet.local import Local, Reporter
 from compat.lock.lockfile import Lock, Locker, Refusal
 from compat.lock.recipe import asks_as_declared
 from compat.plan.cell import parse_cell
@@ -31,6 +31,9 @@ from compat.run.scratch import Scratch, remove_dead_folders
 from compat.site.wording import count
 from compat.value import Value
 from compat.workspace import Workspace
+
+if TYPE_CHECKING:
+    from compat.fleet.cluster import Remote
 
 LockResult = Lock | Refusal | Infeasible
 
@@ -74,6 +77,9 @@ class Machine(Protocol):
     @property
     def progress(self) -> Reporting: ...
 
+    def run(self, cells: Sequence[str], options: "RunOptions") -> "BatchResult":
+        """Lock, run and record cells of its matrix."""
+
     def clock(self) -> datetime.datetime: ...
 
     def cells(self) -> Path:
@@ -91,7 +97,9 @@ class Machine(Protocol):
 
     def tell(self, line: str) -> None: ...
 
-    def fleet(self, benches: Callable[[int, Job], Bench], options: "RunOptions") -> Fleet:
+    def fleet(
+        self, benches: Callable[[int, Job], Bench], options: "RunOptions"
+    ) -> "Local | Remote":
         """Return the fleet for the cells; `benches` is for workers of this machine."""
 
 

@@ -79,16 +79,10 @@ class LockLaboratory:
     """
 
     def __init__(
-        self,
-        workspace: Workspace,
-        folder: Path,
-        machine: Machine,
-        run_cell: Callable[[str], BatchResult],
-        budget: float | None,
+        self, workspace: Workspace, folder: Path, machine: Machine, budget: float | None
     ) -> None:
-        """`run_cell` runs and records a cell; no run begins after `budget` seconds."""
-        self._workspace = workspace
-        self._machine, self._run_cell = machine, run_cell
+        """No run begins after `budget` seconds."""
+        self._workspace, self._machine = workspace, machine
         self._budget, self._began = budget, machine.clock()
         folder.mkdir(parents=True, exist_ok=True)
         self._store = RecordFiles(folder)
@@ -105,7 +99,7 @@ class LockLaboratory:
             return decode_lock(read(Path(name)).decode(errors="replace"), name)
         lock = self._workspace.lock(name)
         if lock is None:
-            result = self._ran(lambda: self._run_cell(name), name)
+            result = self._ran(partial(self._machine.run, [name], RunOptions()), name)
             lock = self._workspace.lock(name)
             if lock is None:
                 hint = f"compat find repair {self._workspace.name} {name} shows the smallest change"
@@ -170,7 +164,7 @@ class LockLaboratory:
                 batch = Batch(self._workspace, self._machine, steps, RunOptions())
                 self._ran(partial(batch.run, [], {_name(lock): lock}), what)
             else:
-                self._ran(partial(self._run_cell, cell), what)
+                self._ran(partial(self._machine.run, [cell], RunOptions()), what)
             records = self.results(lock)
             if len(records) > before:
                 return records[-1]

@@ -28,7 +28,7 @@ class Machine:
         self.folder = tmp_path
         self.faults: tuple[Failed, ...] = ()
 
-    def result(self, *_: Any) -> BatchResult:
+    def run(self, *_: Any) -> BatchResult:
         self.runs += 1
         return batch_result(self.folder, self.faults)
 
@@ -51,8 +51,8 @@ def laboratory(
     run("matrix", "discover", "demo", "--write")
     assert run("matrix", "lock", "demo", CELL, f"{CELL}+dated").code == 0
     workspace, folder = workspace_of("demo", root), tmp_path / "blame" / "demo"
-    monkeypatch.setattr(Batch, "run", machine.result)
-    return LockLaboratory(workspace, folder, cast(Any, machine), machine.result, 60.0)
+    monkeypatch.setattr(Batch, "run", machine.run)
+    return LockLaboratory(workspace, folder, cast(Any, machine), 60.0)
 
 
 @pytest.fixture
