@@ -8,7 +8,6 @@ Nothing is printed here, and neither clock nor environment is read.
 from __future__ import annotations
 
 import datetime
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -36,13 +35,7 @@ from compat.workspace import Workspace
 # A step imports the rooms that it alone needs when it is taken: whoever looks something up must
 # not load what runs cells, writes pages or asks the index.
 if TYPE_CHECKING:
-    from compat.fleet.batch import (
-        BatchReporter,
-        BatchResult,
-        LockResult,
-        Machine,
-        RunOptions,
-    )
+    from compat.fleet.batch import BatchResult, LockResult, Machine, RunOptions
     from compat.fleet.laboratory import LockLaboratory
     from compat.index.release import Artifact
     from compat.lock.lockfile import Locker
@@ -193,12 +186,7 @@ def asked_install(
 
 
 def run(
-    workspace: Workspace,
-    cells: Sequence[str],
-    machine: Machine,
-    options: RunOptions,
-    cancel: threading.Event,
-    reporter: BatchReporter,
+    workspace: Workspace, cells: Sequence[str], machine: Machine, options: RunOptions
 ) -> BatchResult:
     """Run: lock each cell that has no lock of what is declared now, run it, and record it. Where
     cells run below L3, records that appear meanwhile and are not of this run are set aside.
@@ -216,10 +204,10 @@ def run(
         return lambda cell: locked(workspace, facts, parse_cell(cell, facts.matrix), locker)
 
     steps = BatchSteps(add=add, locking=locking, keep_lock=workspace.keep_lock)
-    result = Batch(workspace, machine, steps, options, cancel, reporter).run(cells)
+    result = Batch(workspace, machine, steps, options).run(cells)
     foreign = watch.set_aside() if watch is not None else ()
     if foreign:
-        reporter.tell(
+        machine.tell(
             f"compat: {len(foreign):,} records appeared while cells ran at {machine.level}, where a"
             f" cell can write them, and this run did not: {', '.join(foreign[:3])}"
             f"{', ...' if len(foreign) > 3 else ''}; they are in records/{SET_ASIDE} now, and"
@@ -420,14 +408,7 @@ def _refuted(
     return next((((*pin, failing[pin])) for pin in mine if pin in failing.keys() - passing), None)
 
 
-def tried(
-    workspace: Workspace,
-    cell: str,
-    lock: Lock,
-    machine: Machine,
-    cancel: threading.Event,
-    reporter: BatchReporter,
-) -> JudgedRun | None:
+def tried(workspace: Workspace, cell: str, lock: Lock, machine: Machine) -> JudgedRun | None:
     """Run: run the suite's core, or all of it, with another lock; None where it cannot run. Nothing
     of it is stored.
     """
@@ -436,7 +417,7 @@ def tried(
     runs: list[JudgedRun] = []
     options = RunOptions(tier="smoke" if workspace.matrix.suite.core else "full")
     steps = BatchSteps(add=lambda _, attempts: runs.extend(attempts))
-    Batch(workspace, machine, steps, options, cancel, reporter).run([], {cell: lock})
+    Batch(workspace, machine, steps, options).run([], {cell: lock})
     return runs[-1] if runs else None
 
 

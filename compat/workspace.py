@@ -17,7 +17,7 @@ import msgspec
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.capabilities import Described, helper_ids, kept_described
+from compat.declare.capabilities import Described, described, helper_ids
 from compat.declare.load import Declared, load
 from compat.declare.matrix import Matrix
 from compat.declare.project import PYPROJECT, with_groups
@@ -138,9 +138,12 @@ class Workspace:
 
     @cached_property
     def described(self) -> tuple[Described, ...]:
-        keep = partial(self._table.of, "described")
         texts, is_own = self.suite_texts, bool(self.matrix.suite.tests)
-        return kept_described(texts, code_of("declare"), keep, unmarked=is_own)
+        sources = (msgspec.msgpack.encode((texts, is_own), order="sorted"), code_of("declare"))
+        body = self._table.of(
+            "described", sources, lambda: msgspec.msgpack.encode(described(texts, unmarked=is_own))
+        )
+        return msgspec.msgpack.decode(body, type=tuple[Described, ...])
 
     @cached_property
     def index(self) -> IndexSettings:

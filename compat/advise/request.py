@@ -157,15 +157,19 @@ def unavailable(want: Want, catalogue: Catalogue) -> str:
     return f"the matrix has no {axis.package} {want.specifier}: it has {min(every)} to {max(every)}"
 
 
-def releases_of(axis: Axis, at: Version, catalogue: Catalogue) -> tuple[Version, ...]:
-    """Return the releases of a coordinate; of an interpreter, any possible patch."""
+def releases_of(axis: Axis, at: Version, catalogue: Catalogue | None) -> tuple[Version, ...]:
+    """Return the releases of a coordinate; of an interpreter, any possible patch. Without a
+    catalogue it is its only one.
+    """
+    if catalogue is None:
+        return (at,)
     if isinstance(axis, InterpreterAxis):
         return patches(at)
     return tuple(member.version for member in catalogue.members(axis, at))
 
 
 def wanted_coordinates(
-    request: Request, known: Mapping[str, Iterable[Version]], catalogue: Catalogue
+    request: Request, known: Mapping[str, Iterable[Version]], catalogue: Catalogue | None
 ) -> dict[str, frozenset[Version]]:
     return {
         want.axis.name: frozenset(

@@ -7,16 +7,14 @@ from typing import Any
 import msgspec
 
 from compat import pipeline
-from compat.cli.arguments import argument, given, option
+from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.budget import budget_seconds
-from compat.cli.machine import cache_folder, install_variables
-from compat.cli.options import ISOLATION_LEVEL, MATRIX_NAME, workspace_of
+from compat.cli.machine import cache_folder, install_variables, level_of
+from compat.cli.options import ISOLATION_LEVEL, MATRIX_NAME, refuse_faulty_suite, workspace_of
 from compat.cli.output import envelope, note, say
-from compat.cli.this_machine import MachineSearch
+from compat.cli.this_machine import ThisMachine
 from compat.errors import UsageError
-from compat.fleet.batch import Batch, BatchResult, BatchSteps, RunOptions
-from compat.fleet.laboratory import LabSteps, LockLaboratory
-from compat.lock.lockfile import Lock
+from compat.fleet.laboratory import LockLaboratory
 from compat.plan.cell import parse_cell
 from compat.plan.plan import named_cells
 from compat.search.api_change import ApiChange
@@ -146,25 +144,11 @@ def blame_command(
     """
     workspace = workspace_of(matrix)
     ends = _ends(workspace, good, bad)
-    search, began = MachineSearch(workspace, isolation), time.monotonic()
-    machine = search.machine
-
-    def run_batch(steps: BatchSteps, locks: Mapping[str, Lock]) -> BatchResult:
-        with search.progress(locks) as progress:
-            batch = Batch(workspace, machine, steps, RunOptions(), search.cancel, progress)
-            return batch.run([], locks)
-
-    steps = LabSteps(
-        run_cell=lambda cell: search.run([cell]),
-        run_batch=run_batch,
-        locker=machine.locker,
-        clock=lambda: time.monotonic() - began,
-        is_stopped=search.cancel.is_set,
-        tell=note,
-    )
+    refuse_faulty_suite(workspace)
+    machine, began = ThisMachine(workspace, level_of(isolation)), time.monotonic()
     folder = cache_folder() / "blame" / workspace.name
     seconds = float(budget_seconds(budget)) if budget else None
-    laboratory = LockLaboratory(workspace, folder, steps, seconds)
+    laboratory = LockLaboratory(workspace, folder, machine, seconds)
     answer = pipeline.blamed(laboratory, *ends)
     if answer.is_verified and answer.causes:
         pipeline.keep_blame(workspace, laboratory, answer)
@@ -175,8 +159,9 @@ def blame_command(
     else:
         say(*sentences(answer, changes))
         note(closing(answer, *spent))
+    machine.interruption.exit_if_interrupted()
     is_found = bool(answer.causes) and answer.is_verified
-    search.exit(3 if not answer.is_finished else 0 if is_found else 1)
+    raise Exit(3 if not answer.is_finished else 0 if is_found else 1)
 
 
 def _ends(workspace: Workspace, good: str, bad: str) -> tuple[str, str]:

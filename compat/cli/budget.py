@@ -4,20 +4,17 @@ import contextlib
 import secrets
 import threading
 import time
-from pathlib import Path
-from typing import Any
 
 from packaging.version import Version
-from rich.live import Live
-from rich.text import Text
 
 from compat import pipeline
 from compat.cli.arguments import given
-from compat.cli.machine import interpreter, without_places
-from compat.cli.options import workspace_of
-from compat.cli.output import console, envelope, note, say, tell_disproofs
+from compat.cli.machine import interpreter, level_of, without_places
+from compat.cli.options import refuse_faulty_suite, workspace_of
+from compat.cli.output import envelope, note, say, tell_disproofs
+from compat.cli.progress import MINUTE, Progress, Status
 from compat.cli.reports import Report, ReportFiles
-from compat.cli.this_machine import MachineSearch, locker_of, probing_locker, refusing_locker
+from compat.cli.this_machine import ThisMachine, locker_of, probing_locker, refusing_locker
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError
 from compat.fleet import explore
@@ -34,12 +31,10 @@ from compat.results.judge import asked_about
 from compat.results.record import involved, third_package
 from compat.run.job import Job
 from compat.run.outcome import is_spurious
-from compat.run.steps import Activity
 from compat.search.learning import Probed, RefusalLearner
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
-MINUTE = 60.0
 # An interrupted session loses no more than so many answers of the resolver.
 _KEEP_EVERY = 10
 # With none wrong of 59 at most 5 % are wrong: 1 - 0.05 ** (1 / 59) = 0.0495. Sessions go on with
@@ -66,8 +61,9 @@ def run_within(
     return the exit code. `how` is the number of workers and the isolation level.
     """
     jobs, isolation = how
-    search = MachineSearch(workspace, isolation)
-    session = _Session(workspace, search)
+    refuse_faulty_suite(workspace)
+    machine = ThisMachine(workspace, level_of(isolation))
+    session = _Session(workspace, machine)
     named = named_cells(workspace.facts_of(workspace.kept_or_asked), words) if words else ()
     only = {cell.id for cell in named}
     before, snapshot = coverage(workspace.snapshot), workspace.snapshot
@@ -90,31 +86,28 @@ def run_within(
     explorer = explore.Explorer(
         snapshot,
         session,
-        explore.ExploreLimits(
-            seconds=seconds,
-            lockers=2 if jobs else 4,
-            workers=jobs,
-            has_core=bool(workspace.matrix.suite.core),
-        ),
         time.monotonic,
-        search.cancel,
-        [by_id[name] for name in order[: _SAMPLE - len(asked)]],
-        session.lessons,
-        lambda cell: not only or cell.id in only,
+        machine.cancel,
+        lockers=2 if jobs else 4,
+        workers=jobs,
+        has_core=bool(workspace.matrix.suite.core),
+        inferred=[by_id[name] for name in order[: _SAMPLE - len(asked)]],
+        lessons=session.lessons,
+        only=lambda cell: not only or cell.id in only,
     )
     try:
-        totals = _explored(explorer, before, seconds)
+        _explore(explorer, before, seconds)
     finally:
         session.keep()
-    failed = [*totals.failed]
+    failed, audited = [*explorer.failed], explorer.audited
     try:
         session.files = pipeline.files_learnt(workspace)
         session.keep()
     except CompatError as error:
         failed.append(str(error))
     audit = None
-    if totals.audited:
-        cells = (*earlier.cells, *totals.audited)
+    if audited:
+        cells = (*earlier.cells, *audited)
         most = max(len(inferred), earlier.inferred, len(cells))
         audit = learnt.Audit(on=workspace.day, seed=earlier.seed, inferred=most, cells=cells)
         learnt.keep_audit(workspace.folder, audit)
@@ -125,10 +118,10 @@ def run_within(
         document = {
             "before": before,
             "after": after,
-            "probes": totals.probes,
-            "seconds": totals.seconds,
+            "probes": explorer.probes,
+            "seconds": {kind: round(spent, 1) for kind, spent in explorer.seconds.items()},
             "failed": failed,
-            "audited": totals.audited,
+            "audited": audited,
             "audit": audit,
             "bound": None if audit is None else audit.bound,
             "disproved": disproofs,
@@ -136,17 +129,17 @@ def run_within(
         }
         envelope(document)
     else:
-        tried = sum(totals.probes.values())
-        if not tried and not totals.audited and not totals.failed:
+        tried = sum(explorer.probes.values())
+        if not tried and not audited and not explorer.failed:
             say(f"Nothing to do: everything that can run here has a fresh result. {after.words}")
         else:
             say(*coverage_lines(before, after))
-            for kind, number in totals.probes.items():
+            for kind, number in explorer.probes.items():
                 if number:
-                    say(f"  {count(number, *_KINDS[kind])}: {totals.seconds[kind]:,.0f} s")
+                    say(f"  {count(number, *_KINDS[kind])}: {explorer.seconds[kind]:,.0f} s")
             more = count(after.answered - before.answered, "more cell")
             say(f"  {more} answered by {count(tried, 'probe')}")
-            for cell in totals.audited:
+            for cell in audited:
                 say(f"  verified {cell.cell}: {cell.finding}: {cell.outcome}")
             if audit is not None:
                 say(f"{audit.sentence} (seed {audit.seed}, {audit.inferred:,} inferred)")
@@ -161,16 +154,17 @@ def run_within(
     )
     for line in failed:
         note(f"warning: {line}")
-    search.exit_if_interrupted()
-    wrong = any(cell.finding == "wrong" for cell in totals.audited)
-    return 1 if wrong else 3 if totals.failed else 0
+    machine.interruption.exit_if_interrupted()
+    wrong = any(cell.finding == "wrong" for cell in audited)
+    return 1 if wrong else 3 if explorer.failed else 0
 
 
 class _Session:
     """Makes the probes of one command, and stores what they found."""
 
-    def __init__(self, workspace: Workspace, search: MachineSearch) -> None:
-        self._workspace, self._search = workspace, search
+    def __init__(self, workspace: Workspace, machine: ThisMachine) -> None:
+        self._workspace, self._machine = workspace, machine
+        machine.progress = lambda cells, _: contextlib.nullcontext(_Unseen(dict.fromkeys(cells), 1))
         # Each result is judged beside all others again, by one thread at a time.
         self._looked_at, self._look = workspace_of(workspace.name), threading.Lock()
         # What names them is read once: the threads share it.
@@ -232,10 +226,7 @@ class _Session:
             self.keep()
 
     def run(self, cell: Cell, tier: Tier) -> Answer | None:
-        machine, cancel = self._search.machine, self._search.cancel
-        options = RunOptions(tier=tier)
-        result = pipeline.run(self._workspace, [cell.id], machine, options, cancel, _Unseen())
-        self._search.refuse_suite_fault(cell.id, result)
+        result = self._machine.run_of_search(cell.id, RunOptions(tier=tier))
         if cell.id not in result.outcomes or result.unanswered:
             return None
         with self._look:
@@ -269,13 +260,12 @@ class _Session:
         answer = pipeline.freed(self._workspace, entry.cell, self._locker)
         if isinstance(answer, Refusal) or explore.is_lock_enough(entry):
             return learnt.audited_free(entry, answer, None, "")
-        machine, cancel = self._search.machine, self._search.cancel
-        missing = machine.missing_interpreter(answer)
+        missing = self._machine.missing_interpreter(answer)
         if missing is not None:
             return learnt.audited_free(
                 entry, answer, None, "", f"this machine has no Python {missing}"
             )
-        run = pipeline.tried(self._workspace, cell, answer, machine, cancel, _Unseen())
+        run = pipeline.tried(self._workspace, cell, answer, self._machine)
         if run is None:
             return learnt.audited_free(entry, answer, None, "")
         names = (package.name for package in run.evidence.installed)
@@ -284,19 +274,11 @@ class _Session:
         return learnt.audited_free(entry, answer, run.outcome, blocker)
 
 
-class _Unseen:
-    """A reporter that shows only warnings."""
+class _Unseen(Progress):
+    """Reports only what went wrong."""
 
-    def _nothing(self, *_: Any) -> None:
-        """Say nothing."""
-
-    locking = locked = counted = began = ended = _nothing
-
-    def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
-        """Say nothing."""
-
-    def tell(self, line: str) -> None:
-        note(line)
+    def counted(self, cell: str, why: str) -> None:
+        """Say nothing: the session reports its cells."""
 
     def faulted(self, worker: int, job: Job, why: str) -> None:
         note(f"warning: {job.cell} was not run: {why}")
@@ -305,27 +287,17 @@ class _Unseen:
         note(f"warning: a worker stopped: {why}")
 
 
-def _explored(
-    explorer: explore.Explorer, before: Coverage, seconds: float
-) -> explore.ExploreTotals:
-    start = shown = time.monotonic()
-    err = console(stderr=True)
-    live = Live(console=err, transient=True) if err.is_terminal and not given.quiet else None
+def _explore(explorer: explore.Explorer, before: Coverage, seconds: float) -> None:
+    start, lines = time.monotonic(), list[str]()
 
-    def show() -> None:
-        nonlocal shown
-        now = time.monotonic()
-        totals, running = explorer.totals, [f"{p.kind} {p.cell.id}" for p in explorer.running]
-        probes = [count(number, *_KINDS[kind]) for kind, number in totals.probes.items() if number]
-        line = f"{(now - start) / MINUTE:.0f} of {seconds / MINUTE:.0f} min:"
-        line += f" {totals.coverage.words}; {listed(probes) if probes else 'nothing tried yet'}"
-        line += f"; now {listed(running)}" if running else ""
-        if live is not None:
-            live.update(Text(line, no_wrap=True, overflow="ellipsis"))
-        elif now - shown >= MINUTE:
-            shown = now
-            note(line)
+    def heard() -> None:
+        running = [f"{probe.kind} {probe.cell.id}" for probe in explorer.running]
+        tried = explorer.probes.items()
+        probes = [count(number, *_KINDS[kind]) for kind, number in tried if number]
+        line = f"{(time.monotonic() - start) / MINUTE:.0f} of {seconds / MINUTE:.0f} min:"
+        line += f" {explorer.coverage.words}; {listed(probes) if probes else 'nothing tried yet'}"
+        lines[:] = [*running, line]
 
     note(f"answered: {before.words}")
-    with live or contextlib.nullcontext():
-        return explorer.explore(show)
+    with Status(lambda: lines):
+        explorer.explore(seconds, heard)

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from compat import pipeline
 from compat.cli.arguments import Exit, given, option
 from compat.cli.machine import environ, interpreter, level_of, now, sandbox_folder, scratch
 from compat.cli.options import (
@@ -24,14 +23,13 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
-from compat.cli.progress import Progress
 from compat.cli.reports import Report, ReportCase, ReportFiles, ReportSuite, run_report
 from compat.cli.run import print_lost, print_untried, workers_that_fit
-from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
+from compat.cli.this_machine import ThisMachine, workshop_of
 from compat.cli.verdicts import print_failures
 from compat.errors import UsageError
 from compat.fleet import checkout_run
-from compat.fleet.batch import BatchResult, RunOptions
+from compat.fleet.batch import RunOptions
 from compat.fleet.choices import outside
 from compat.github.markdown import code, inline
 from compat.plan.platform import python_name, python_remedy
@@ -87,9 +85,9 @@ def run_checkout(
         note(f"{subject}: {count(len(choice.cells), 'cell')} to run; isolation {asked[1]}")
         if choice.infeasible:
             note(outside(choice.infeasible))
-        interruption = Interruption()
+        machine = ThisMachine(workspace, asked[1], (cells.shown,))
         pairs = dict.fromkeys((cell.id for cell in choice.cells), "")
-        result = run_pairs(cells, pairs, (options, asked[1]), interruption)
+        result = cells.run(pairs, machine, options)
     verdicts = {name: cells.verdict(cell) for name, cell in zip(pairs, choice.cells, strict=True)}
     if given.as_json:
         rows = [
@@ -114,22 +112,10 @@ def run_checkout(
     reports.write(run_report(workspace, subject, verdicts.values(), records, kinds.__getitem__))
     print_lost(result)
     print_untried(result)
-    interruption.exit_if_interrupted()
+    machine.interruption.exit_if_interrupted()
     if result.suite_faults or result.is_incomplete:
         return 2 if result.suite_faults else 3
     return 0 if all(verdict.kind == "works" for verdict in verdicts.values()) else 1
-
-
-def run_pairs(
-    cells: checkout_run.CheckoutCells,
-    pairs: Mapping[str, str],
-    how: tuple[RunOptions, Isolation],
-    interruption: Interruption,
-) -> BatchResult:
-    options, level = how
-    machine = ThisMachine(cells.workspace, level, (cells.shown,))
-    with Progress(dict.fromkeys(pairs), options.workers) as progress:
-        return cells.run(pairs, machine, options, interruption.cancel, progress)
 
 
 def checkout_row(checkout: BuiltCheckout) -> dict[str, Any]:
@@ -308,19 +294,9 @@ def diff_command(
         if choice.beyond:
             more = count(choice.beyond, "more cell")
             note(f"the first {len(choice.cells)} are run; {more}: name them, such as 'py3.13-*'")
-        interruption = Interruption()
-
-        def run_released(names: Sequence[str]) -> BatchResult:
-            note(f"{count(len(names), 'cell')} of the release to run: no fresh results")
-            machine, cancel = ThisMachine(workspace, level), interruption.cancel
-            with Progress(dict.fromkeys(names), options.workers) as progress:
-                return pipeline.run(workspace, names, machine, options, cancel, progress)
-
-        def run_local(pairs: Mapping[str, str]) -> BatchResult:
-            note(f"{count(len(pairs), 'cell')} of the checkout to run")
-            return run_pairs(cells, pairs, (options, level), interruption)
-
-        comparison = checkout_run.compared(cells, choice, release, run_released, run_local)
+        machine = ThisMachine(workspace, level)
+        local = ThisMachine(workspace, level, (cells.shown,), machine.interruption)
+        comparison = checkout_run.compared(cells, choice, release, (machine, local), options)
     differences = comparison.differences
     kinds = [known.difference for known in differences]
     titles = {known.id: known.title for known in workspace.described}
@@ -379,7 +355,7 @@ def diff_command(
         held = count(comparison.kept, "cell")
         was = "was" if comparison.kept == 1 else "were"
         note(f"Of the release {held} had a fresh result and {was} not run again.")
-    interruption.exit_if_interrupted()
+    machine.interruption.exit_if_interrupted()
     if comparison.has_suite_fault:
         raise Exit(2)
     raise Exit(1 if comparison.breaking else 3 if comparison.is_incomplete else 0)

@@ -6,7 +6,7 @@ import re
 import threading
 import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -36,23 +36,22 @@ from compat.cli.options import (
     ISOLATION_LEVEL,
     index_options,
     kept_version,
+    refuse_faulty_suite,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
-from compat.cli.progress import Progress
 from compat.cli.propose import project_files
-from compat.cli.this_machine import Interruption, MachineSearch, ThisMachine, workshop_of
+from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
 from compat.declare.matrix import patch_of
 from compat.declare.parsing import name_of_line
 from compat.declare.project import Project, extras_in
 from compat.draft import draft
 from compat.errors import BuildFailed, CompatError, UsageError
 from compat.fleet import floor
-from compat.fleet.batch import BatchResult, RunOptions
+from compat.fleet.batch import RunOptions
 from compat.fleet.checkout_run import CheckoutCells
 from compat.index.kept import encode_catalogue
 from compat.index.release import Catalogue, Package
-from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES
 from compat.plan.platform import admits
 from compat.policy.evaluation import PYTHONS
@@ -136,15 +135,14 @@ def floor_command(
         end="highest" if highest else "lowest",
         needs=tuple(need or ()),
     )
-    search = MachineSearch(workspace, isolation)
+    refuse_faulty_suite(workspace)
+    machine = ThisMachine(workspace, level_of(isolation))
 
     def run_cell(cell: str) -> Mapping[str, str]:
-        result = search.run([cell], RunOptions(is_search=True))
-        search.refuse_suite_fault(cell, result)
-        return result.outcomes
+        return machine.run_of_search(cell, RunOptions(is_search=True)).outcomes
 
-    answer = floor.boundary_of(workspace, question, run_cell, note, search.cancel.is_set)
-    search.exit_if_interrupted()
+    answer = floor.boundary_of(workspace, question, run_cell, note, machine.cancel.is_set)
+    machine.interruption.exit_if_interrupted()
     floor.refuse_nothing(answer)
     boundary, ids = answer.boundary, [cell.id for cell in answer.cells]
     if given.as_json:
@@ -284,23 +282,21 @@ def _trial(
                 )
                 workspace = _workspace(root, package, [series], timed)
                 cells = CheckoutCells(workspace, checkout, now(), keep=False)
-                run, machine = _runner(cells, asked.level, interruption)
+                machine = ThisMachine(workspace, asked.level, (cells.shown,), interruption)
 
                 def narrowed(
                     files: Iterable[str],
                     without: Iterable[str],
                     series: Version = series,
                     suite: draft.SuiteDraft = suite,
-                ) -> tuple[CheckoutCells, Callable[[Mapping[str, Lock]], BatchResult]]:
+                ) -> CheckoutCells:
                     only = draft.only_in(suite, files, without)
                     place = _workspace(root, package, [series], only, beside="part")
-                    part = CheckoutCells(place, checkout, now(), keep=False)
-                    return part, _runner(part, asked.level, interruption)[0]
+                    return CheckoutCells(place, checkout, now(), keep=False)
 
                 search = floor.MinimumSearch(
                     cells,
-                    machine.locker(),
-                    run,
+                    machine,
                     is_stopped,
                     narrowed,
                     seconds_left,
@@ -329,18 +325,6 @@ def _trial(
             f"the tests of {package} give no result {why}",
             hint=f"compat init {package} writes a matrix, whose suite you can declare",
         )
-
-
-def _runner(
-    cells: CheckoutCells, level: Isolation, interruption: Interruption
-) -> tuple[Callable[[Mapping[str, Lock]], BatchResult], ThisMachine]:
-    machine, options = ThisMachine(cells.workspace, level, (cells.shown,)), RunOptions()
-
-    def run(locks: Mapping[str, Lock]) -> BatchResult:
-        with Progress(dict.fromkeys(locks), 1) as progress:
-            return cells.run({}, machine, options, interruption.cancel, progress, locks)
-
-    return run, machine
 
 
 def _built(asked: AskedProject, place: Path) -> tuple[BuiltCheckout, list[Version]]:

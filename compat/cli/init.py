@@ -150,24 +150,19 @@ def _trial(
     workspace: Workspace, draft: Draft, run: bool
 ) -> tuple[tuple[Failed, ...], list[Capability]]:
     """Run the tests once in the newest quick cell; return the suite's faults and failing tests."""
-    from compat import pipeline
-    from compat.cli.progress import Progress
-    from compat.cli.this_machine import Interruption, ThisMachine
-    from compat.fleet.batch import RunOptions
+    from compat.cli.this_machine import ThisMachine
 
     cells = {name: parse_cell(name, draft.matrix).coordinates for name in draft.quick}
     cell = max(cells, key=lambda name: [place.version for place in cells[name]])
     try:
         if workspace.matrix and not run:
             return (), []
-        interruption, machine = Interruption(), ThisMachine(workspace, level_of(""))
-        with Progress({cell: None}, 1) as progress:
-            cancel, options = interruption.cancel, RunOptions()
-            result = pipeline.run(workspace, [cell], machine, options, cancel, progress)
+        machine = ThisMachine(workspace, level_of(""))
+        result = machine.run([cell])
     except CompatError as error:
         report(error.faults)
         return (), []
-    interruption.exit_if_interrupted()
+    machine.interruption.exit_if_interrupted()
     workspace.refresh()
     if result.suite_faults or result.is_incomplete:
         note(f"warning: the tests have no result in {cell}, so the suite is not proven")

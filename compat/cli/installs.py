@@ -3,7 +3,7 @@ and import them.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -45,6 +45,7 @@ from compat.site.wording import count, listed, ranges
 from compat.workspace import Workspace
 
 T = TypeVar("T")
+R = TypeVar("R")
 Asked = tuple[PlainAnswer, Lock | None]
 ALL = "all"
 # What a runner tries each night leaves no record, so of all releases only the newest are tried.
@@ -78,7 +79,12 @@ def ask_installs(
         cell = parse_cell(split_platform(install.cell)[0], own.matrix)
         return pipeline.asked_install(workspace, own, cell, resolver, without_places)
 
-    def keep(install: Install, asked: Asked) -> None:
+    errors: list[CompatError] = []
+    for install, asked in side_by_side(meant[:most], ask, jobs):
+        if isinstance(asked, CompatError):
+            errors.append(asked)
+            report(asked.faults)
+            continue
         answer, lock = asked
         if install.platform:
             workspace.platforms.keep_answer(install.platform, answer, lock)
@@ -92,7 +98,6 @@ def ask_installs(
             because = f": {answer.because}" if answer.because else ""
             say(f"{install.cell}  {answer.outcome}{because}")
 
-    errors = _asked_each(meant[:most], ask, jobs, keep)
     workspace.refresh()
     cells = {answer.cell for answer in answers}
     elsewhere = [i for i in installs_on(workspace, platforms) if i.cell in cells]
@@ -142,24 +147,21 @@ def _meant(
     return meant
 
 
-def _asked_each(
-    meant: Sequence[T], ask: Callable[[T], Asked], jobs: int, keep: Callable[[T, Asked], None]
-) -> list[CompatError]:
-    def asked(question: T) -> Asked | CompatError:
+def side_by_side(
+    questions: Sequence[T], ask: Callable[[T], R], jobs: int
+) -> Iterator[tuple[T, R | CompatError]]:
+    """Ask in several threads and yield the answers in the order of the questions, to one thread:
+    what is known of records belongs to it.
+    """
+
+    def answer(question: T) -> R | CompatError:
         try:
             return ask(question)
         except CompatError as error:
             return error
 
-    errors: list[CompatError] = []
     with ThreadPoolExecutor(jobs, thread_name_prefix="locker") as pool:
-        for question, answer in zip(meant, pool.map(asked, meant), strict=True):
-            if isinstance(answer, CompatError):
-                errors.append(answer)
-                report(answer.faults)
-            else:
-                keep(question, answer)
-    return errors
+        yield from zip(questions, pool.map(answer, questions), strict=True)
 
 
 def show_plain(workspace: Workspace) -> None:

@@ -1,21 +1,18 @@
 """`compat matrix lock`."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from compat import pipeline
 from compat.cli.arguments import Exit, given, option
-from compat.cli.installs import MOST_QUESTIONS, ask_installs, platforms_named
+from compat.cli.installs import MOST_QUESTIONS, ask_installs, platforms_named, side_by_side
 from compat.cli.options import CELL_NAMES, MATRIX_NAME, OTHER_PLATFORM, LockerName, workspace_of
 from compat.cli.output import envelope, note, report, say, tell_disproofs
 from compat.cli.this_machine import locker_of, wheels_locker
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.fleet.batch import LockResult
-from compat.lock.lockfile import Locker, Refusal
+from compat.lock.lockfile import Refusal
 from compat.lock.mixed import changed_inputs, changed_pins
 from compat.plan.cell import Cell
-from compat.plan.feasible import Feasibility
 from compat.plan.plan import Infeasible, facts_for, lockable_cells, named_cells
 from compat.results.lifted import lifted
 from compat.site.lock_facts import LockFacts, lock_facts
@@ -100,7 +97,9 @@ def lock_command(
 
     lines: list[LockLine] = []
     errors: list[CompatError] = []
-    for cell, result in locked_each(workspace, facts, cells, resolver, jobs):
+    for cell, result in side_by_side(
+        cells, lambda cell: pipeline.locked(workspace, facts, cell, resolver), jobs
+    ):
         try:
             if isinstance(result, CompatError):
                 raise result
@@ -126,23 +125,6 @@ def lock_command(
     of_suite = any(line.outcome.startswith("lock-fail:suite-fault") for line in lines)
     code = 2 if of_suite else int(len(locked) < len(lines))
     raise Exit(max((error.exit_code for error in errors), default=code))
-
-
-def locked_each(
-    workspace: Workspace, facts: Feasibility, cells: Sequence[Cell], locker: Locker, jobs: int
-) -> Iterator[tuple[Cell, LockResult | CompatError]]:
-    """Lock cells side by side and yield them in their order: what is known of records belongs to
-    the caller's thread.
-    """
-
-    def lock(cell: Cell) -> LockResult | CompatError:
-        try:
-            return pipeline.locked(workspace, facts, cell, locker)
-        except CompatError as error:
-            return error
-
-    with ThreadPoolExecutor(jobs, thread_name_prefix="locker") as pool:
-        yield from zip(cells, pool.map(lock, cells), strict=True)
 
 
 def _settled(workspace: Workspace, cell: Cell, result: LockResult, check: bool) -> LockLine:

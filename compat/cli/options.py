@@ -29,15 +29,14 @@ def faults_of_suite(workspace: Workspace) -> tuple[Fault, ...]:
     texts = workspace.suite_texts | settings_texts(folder) if folder.is_dir() else None
 
     def look() -> bytes:
-        from compat.declare.suite import Brought, suite_faults
+        from compat.declare.suite import suite_faults
 
         @cache
-        def brought() -> Brought:
+        def brought() -> frozenset[str]:
             locks = (kept_lock(lock_path) for _, lock_path in workspace.lock_paths())
-            pins = [{pin.name for pin in lock.pins} for lock in locks]
             catalogue = workspace.kept_catalogue
             published = published_names(() if catalogue is None else catalogue.packages)
-            return Brought(names=published.union(*pins), locked=bool(pins))
+            return published.union(*({pin.name for pin in lock.pins} for lock in locks))
 
         path = f"matrices/{workspace.name}/matrix.toml"
         return encode(suite_faults(workspace.matrix, texts, path, brought))

@@ -103,17 +103,18 @@ def plan_command(
             named = sorted({minor_series(v) for v in workspace.matrix.interpreters.releases})
             # One that nothing has stands for none, as an empty choice means all.
             pythons = " ".join(s for s in named if interpreter(Version(s))) or "none"
-        options = choices.PlanOptions(
-            first=needs,
-            only=needs if proposed else tuple(words or ()),
-            pythons=tuple(pythons.split()),
-        )
         if proposed and not needs:
             note("no proposal waits for a run")
             if shown != "table":
                 print('{"include":[]}' if shown == "github" else "", end="\n" * (shown == "github"))
             return
-        run_plan = choices.run_plan(workspace, choices.budget_of(budget, shards), options)
+        run_plan = choices.run_plan(
+            workspace,
+            choices.budget_of(budget, shards),
+            needs=needs,
+            named=needs if proposed else words or (),
+            pythons=pythons.split(),
+        )
         if write:
             _prepare(workspace, run_plan, proposed)
         if write and shown != "table":
@@ -163,14 +164,15 @@ def _prepare(workspace: Workspace, run_plan: choices.RunPlan, is_short: bool) ->
     """Lock what runs now and resolve old plain installs again. Reports on stderr: stdout is the
     plan.
     """
-    from compat.cli.installs import ask_installs, platforms_named
-    from compat.cli.lock import locked_each
+    from compat.cli.installs import ask_installs, platforms_named, side_by_side
     from compat.cli.this_machine import locker_of, wheels_locker
 
     facts, locker = workspace.feasibility, locker_of(workspace, "uv")
 
     cells, locked = [parse_cell(name, facts.matrix) for name in run_plan.cells_now], []
-    for cell, result in locked_each(workspace, facts, cells, locker, _LOCKERS):
+    for cell, result in side_by_side(
+        cells, lambda cell: pipeline.locked(workspace, facts, cell, locker), _LOCKERS
+    ):
         if isinstance(result, Lock):
             workspace.keep_lock(cell.id, result)
             locked.append(cell.id)

@@ -1,37 +1,31 @@
-"""Progress of a run on stderr: a line for each worker on a terminal, else a line for each finished
-cell and one a minute for the running ones.
+"""Progress of a run on stderr: a line for each finished cell. What runs stands below it on a
+terminal, a line for each worker; elsewhere it is one line a minute.
 """
 
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
-from rich.console import Console, ConsoleOptions, RenderableType
 from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
+from compat.cli.arguments import given
 from compat.cli.output import console as stderr_console
 from compat.cli.output import note
 from compat.errors import one_line
 from compat.results.durations import seconds_left
 from compat.results.judged import JudgedRun
 from compat.results.record import StepSeconds
-from compat.run.events import SuiteProgress, SuiteWatch
+from compat.run.events import suite_progress
 from compat.run.job import Job
 from compat.run.steps import Activity
-from compat.site.wording import count, listed
+from compat.site.wording import count
 
 MINUTE = 60.0
-# Below this many columns a worker takes two lines; below the second number there is no bar.
-_WIDE = 115
-_BARRED = 60
-_BAR = 20
 # The steps whose seconds records have, in their order, and which of them an activity belongs to.
 _STEPS = ("install", "import_", "suite", "overhead")
 _STEP_OF: dict[str, str] = {
@@ -51,14 +45,54 @@ class _Running:
     since: float
     entered: float
     activity: Activity | Literal["lock", "starting"]
-    watch: SuiteWatch | None = None
-    suite: SuiteProgress | None = None
+    folder: Path
 
 
-class Progress:
-    """A Reporter for people and a context manager. `expected` has the seconds of each cell, None if
-    unknown, `steps` those of each step. `words` is how to word the result of a run; `minute` is the
-    interval of lines without a terminal.
+S = TypeVar("S", bound="Status")
+
+
+class Status:
+    """Shows lines about what runs while it is entered: below all others on a terminal, else once a
+    minute as one line. The last of them is about the whole: alone, it is for terminals.
+    """
+
+    def __init__(self, lines: Callable[[], list[str]], minute: float = MINUTE) -> None:
+        self._lines, self._minute = lines, minute
+        self._over = threading.Event()
+        self._live: Live | None = None
+
+    def __enter__(self: S) -> S:
+        console = stderr_console(stderr=True)
+        if console.is_terminal and not given.quiet:
+            self._live = Live(console=console, get_renderable=self._text, refresh_per_second=1)
+            self._live.start()
+        else:
+            threading.Thread(target=self._note_each_minute, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        if self._live is not None:
+            self._live.stop()
+
+    def tell(self, line: str) -> None:
+        if self._live is not None:
+            self._live.console.print(Text(one_line(line)))
+        else:
+            note(line)
+
+    def _text(self) -> Text:
+        return Text("\n".join(map(one_line, self._lines())))
+
+    def _note_each_minute(self) -> None:
+        while not self._over.wait(self._minute):
+            if (lines := self._lines())[1:]:
+                note("; ".join(lines))
+
+
+class Progress(Status):
+    """A Reporter for people. `expected` has the seconds of each cell, None if unknown, `steps`
+    those of each step. `words` is how to word the result of a run.
     """
 
     def __init__(
@@ -68,15 +102,14 @@ class Progress:
         *,
         steps: Mapping[str, StepSeconds] | None = None,
         words: Callable[[JudgedRun], str] = lambda attempt: str(attempt.outcome),
-        console: Console | None = None,
         clock: Callable[[], float] = time.monotonic,
         minute: float = MINUTE,
     ) -> None:
+        super().__init__(self.lines, minute)
         self._expected = expected
         self._steps, self._words = steps or {}, words
         self._workers = workers
         self._clock = clock
-        self._minute = minute
         self._waiting = set(expected)
         self._total = len(expected)
         self._ended = 0
@@ -85,32 +118,13 @@ class Progress:
         self._running: dict[int, _Running] = {}
         self._locking: dict[str, _Running] = {}
         self._lock = threading.RLock()
-        self._over = threading.Event()
-        console = console or stderr_console(stderr=True)
-        self._live = (
-            Live(console=console, get_renderable=lambda: self, refresh_per_second=4)
-            if console.is_terminal
-            else None
-        )
-
-    def __enter__(self) -> "Progress":
-        if self._live is not None:
-            self._live.start()
-        else:
-            threading.Thread(target=self._report_each_minute, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        if self._live is not None:
-            self._live.stop()
 
     # Called by the workers.
 
     def locking(self, cell: str) -> None:
         with self._lock:
             now = self._clock()
-            self._locking[cell] = _Running(cell, now, now, "lock")
+            self._locking[cell] = _Running(cell, now, now, "lock", Path())
 
     def locked(self, cell: str) -> None:
         with self._lock:
@@ -120,15 +134,14 @@ class Progress:
         with self._lock:
             self._waiting.discard(job.cell)
             now = self._clock()
-            self._running[worker] = _Running(job.cell, now, now, "starting")
+            self._running[worker] = _Running(job.cell, now, now, "starting", Path())
 
     def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
         with self._lock:
             running = self._running[worker]
             if _STEP_OF.get(activity) != _STEP_OF.get(running.activity):
                 running.entered = self._clock()
-            running.activity, running.suite = activity, None
-            running.watch = SuiteWatch(cell) if activity == "suite" else None
+            running.activity, running.folder = activity, cell
 
     def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         seconds = sum(attempt.evidence.seconds for attempt in attempts)
@@ -150,12 +163,6 @@ class Progress:
             line = f"[{self._ended}/{self._total}] {cell}  {why}"
         self.tell(line)
 
-    def tell(self, line: str) -> None:
-        if self._live is not None:
-            self._live.console.print(Text(one_line(line)))
-        else:
-            note(line)
-
     def _end(self, worker: int, cell: str, why: str) -> None:
         """The breaker may hold a result back, so the worker may be at another cell already."""
         with self._lock:
@@ -166,50 +173,20 @@ class Progress:
 
     # What is shown.
 
-    def running_line(self) -> str:
+    def lines(self) -> list[str]:
         with self._lock:
-            parts = [f"worker {w} {r.cell} {_doing(r)}" for w, r in self._looked()]
-            parts += [f"{cell} lock" for cell in self._locking]
+            rows = [
+                (f"worker {number}", running) for number, running in sorted(self._running.items())
+            ]
+            rows += [("resolver", running) for running in self._locking.values()]
+            shown = [f"{who} {r.cell} {_doing(r)}, {self._times(r)}" for who, r in rows]
             left = self._left()
-        if not parts:
-            return ""
-        tail = "" if left is None else f"; {_about_left(left)}"
-        return f"{self._ended} of {count(self._total, 'cell')}; {listed(parts)}{tail}"
-
-    def __rich_console__(
-        self, console: Console, options: ConsoleOptions
-    ) -> Iterator[RenderableType]:
-        width = options.max_width
-        with self._lock:
-            rows = [(f"{worker}", running) for worker, running in self._looked()]
-            rows += [("-", running) for running in self._locking.values()]
-            shown = [(n, r.cell, self._parts(r, width >= _BARRED)) for n, r in rows]
-            left = self._left()
-        if width >= _WIDE:
-            yield _grid([(name, cell, *parts) for name, cell, parts in shown])
-        else:
-            for name, cell, parts in shown:
-                yield _cut(f"{name}  {cell}")
-                yield _grid([(" ", *parts)])
         tail = "" if left is None else f", {_about_left(left)}"
-        yield _cut(f"{self._ended} of {count(self._total, 'cell')}{tail}")
+        return [*shown, f"{self._ended} of {count(self._total, 'cell')}{tail}"]
 
-    def _parts(self, running: _Running, has_bar: bool) -> tuple[RenderableType, ...]:
-        left, suite = self._left_of(running), running.suite
-        elapsed = _duration(self._clock() - running.since)
-        times = "" if left is None or left <= 0 else _about_left(left)
-        if not has_bar:
-            return _doing(running).removeprefix("suite, "), times or elapsed
-        bar: RenderableType = ""
-        if suite is not None and suite.collected:
-            bar = ProgressBar(total=suite.collected, completed=suite.running - 1, width=_BAR)
-        return _doing(running), bar, f"{elapsed}, {times}" if times else elapsed
-
-    def _looked(self) -> list[tuple[int, _Running]]:
-        for running in self._running.values():
-            if running.watch is not None:
-                running.suite = running.watch.look()
-        return sorted(self._running.items())
+    def _times(self, running: _Running) -> str:
+        left, elapsed = self._left_of(running), _duration(self._clock() - running.since)
+        return elapsed if left is None or left <= 0 else f"{elapsed}, {_about_left(left)}"
 
     def _left_of(self, running: _Running) -> float | None:
         """Seconds left, at least 0 in a known step; None if unknown, as while locking."""
@@ -231,18 +208,10 @@ class Progress:
         expected = self._expected.get(cell)
         return statistics.median(self._taken) if expected is None and self._taken else expected
 
-    def _report_each_minute(self) -> None:
-        while not self._over.wait(self._minute):
-            if line := self.running_line():
-                note(line)
-
 
 def _doing(running: _Running) -> str:
-    suite = running.suite
-    if suite is None:
-        return running.activity
-    of = "" if suite.collected is None else f" of {suite.collected:,}"
-    return f"{running.activity}, test {suite.running:,}{of}"
+    tests = suite_progress(running.folder) if running.activity == "suite" else ""
+    return f"{running.activity}, {tests}" if tests else running.activity
 
 
 def _about_left(seconds: float) -> str:
@@ -254,17 +223,3 @@ def _duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 120 else f"{round(minutes / 60)} h"
-
-
-def _cut(text: str) -> Text:
-    return Text(text, no_wrap=True, overflow="ellipsis")
-
-
-def _grid(rows: Sequence[Sequence[RenderableType]]) -> Table:
-    """Rows of columns; what does not fit is cut off."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    for _ in range(max(map(len, rows), default=0)):
-        grid.add_column(no_wrap=True, overflow="ellipsis")
-    for row in rows:
-        grid.add_row(*(_cut(part) if isinstance(part, str) else part for part in row))
-    return grid

@@ -2,13 +2,12 @@
 
 import datetime
 import os
-import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -44,6 +43,7 @@ from compat.results.learnt import (
     keep_clauses,
 )
 from compat.results.record import strict
+from compat.run.events import read_bytes
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, is_spurious
 from compat.run.suitefiles import owed_capabilities
@@ -52,6 +52,7 @@ from compat.site.wording import count
 from compat.value import Value
 from compat.workspace import Workspace
 
+Dated = TypeVar("Dated", PlainAnswer, Clause)
 _MOST_FILES = 20_000
 _MOST_BYTES = 4_000_000  # a lock of 130 pins has 0.3 MB
 # So many resolution failures of another machine are checked, at about a second each.
@@ -221,15 +222,12 @@ def _handed_texts(folder: Path) -> Iterator[tuple[str, str | Fault]]:
 
 
 def _text(path: Path, name: str) -> str | Fault:
+    if not name.endswith(".txt"):
+        return _fault(name, "is not a lock")
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        content = read_bytes(path.parent, path.name, _MOST_BYTES + 1)
     except OSError:
         return _fault(name, "is not a regular file")
-    if not name.endswith(".txt") or not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        return _fault(name, "is not a lock")
-    with os.fdopen(handle, "rb") as file:
-        content = file.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
         return _fault(name, f"is larger than {_MOST_BYTES:,} bytes")
     return content.decode(errors="replace")
@@ -321,7 +319,7 @@ class _Intake:
 
         handed_over = decode_answers(files.read(path).decode(errors="replace"), path.name)
         unplanned, known = "is not a plain install of this matrix", workspace.learnt.plain
-        for answer in self._timely(handed_over, path.name, known, planned, unplanned):
+        for answer in self._timely(handed_over.values(), path.name, known, planned, unplanned):
             with self.about(f"{path.name}: {answer.cell}"):
                 if answer.refusal is None and answer.cell not in workspace.lock_digests:
                     raise DeclarationError.of("reports packages, but its lock is not here")
@@ -347,7 +345,7 @@ class _Intake:
             text = files.read(folder / name / ANSWERS).decode(errors="replace")
             handed_over, known = decode_answers(text, source), files_of.answers(name)
             unplanned = "is already answered by metadata"
-            for answer in self._timely(handed_over, source, known, planned, unplanned):
+            for answer in self._timely(handed_over.values(), source, known, planned, unplanned):
                 with self.about(f"{source}: {answer.cell}"):
                     lock: Lock | None = None
                     if answer.refusal is None:
@@ -363,14 +361,14 @@ class _Intake:
 
     def _timely(
         self,
-        handed_over: Mapping[str, PlainAnswer],
+        handed_over: Iterable[Dated],
         source: str,
-        known: Mapping[str, PlainAnswer],
+        known: Mapping[str, Dated],
         planned: Mapping[str, Cell],
         unplanned: str,
-    ) -> Iterator[PlainAnswer]:
+    ) -> Iterator[Dated]:
         day = self.workspace.day
-        for answer in handed_over.values():
+        for answer in handed_over:
             before, why = known.get(answer.cell), ""
             if answer == before:
                 continue
@@ -452,21 +450,17 @@ class _LearntIntake(_Intake):
         settled = {(c.facts, p) for c in known.conflicts for p in c.pythons}
         clauses: list[Clause] = []
         handed_over = LearntFiles(folder, workspace.matrix)
-        for clause in sorted(
-            handed_over.clauses.conflicts, key=lambda clause: (clause.facts, clause.outcome)
-        ):
-            if settled.issuperset((clause.facts, python) for python in clause.pythons):
-                continue
+        conflicts = sorted(handed_over.clauses.conflicts, key=lambda c: (c.facts, c.outcome))
+        new = [c for c in conflicts if not settled.issuperset((c.facts, p) for p in c.pythons)]
+        stray = "is not a cell of this matrix"
+        for clause in self._timely(new, CLAUSES, {}, self._cells, stray):
             with self.about(f"{CLAUSES}: {clause.cell}"):
-                self._refuse_strange(clause)
                 self._refuse_unfit(clause)
                 if self.may_ask(len(clause.pythons)):
                     clauses.append(self._refused_again(clause))
         book, probes = ClauseBook([*known.conflicts, *clauses]), list[PlainAnswer]()
         probed, asked = handed_over.probes, workspace.learnt.asked
-        for probe in self._timely(
-            probed, PROBES, asked, self._cells, "is not a cell of this matrix"
-        ):
+        for probe in self._timely(probed.values(), PROBES, asked, self._cells, stray):
             with self.about(f"{PROBES}: {probe.cell}"):
                 cell = self._cells[probe.cell]
                 if self._facts.obstacle(cell) is not None:
@@ -484,12 +478,6 @@ class _LearntIntake(_Intake):
             keep_answers(workspace.folder, PROBES, probes)
         tally = f"{count(len(clauses), 'clause')} and {count(len(probes), 'probe')} imported"
         return self.end({"clauses": clauses, "probes": probes}, tally)
-
-    def _refuse_strange(self, learnt: Clause) -> None:
-        if learnt.cell not in self._cells:
-            raise DeclarationError.of("is not a cell of this matrix")
-        if not -1 <= (self.workspace.day - learnt.on).days <= _MOST_DAYS:
-            raise DeclarationError.of(f"is of {learnt.on}, not of the last {_MOST_DAYS} days")
 
     def _refuse_unfit(self, clause: Clause) -> None:
         workspace, facts = self.workspace, set(clause.facts)

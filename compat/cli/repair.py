@@ -5,9 +5,10 @@ import json
 from compat import pipeline
 from compat.advise.commands import SCOPED_SINCE, scoped
 from compat.cli.arguments import Exit, argument, given, option
+from compat.cli.machine import level_of
 from compat.cli.options import ISOLATION_LEVEL, MATRIX_NAME, refuse_faulty_suite, workspace_of
 from compat.cli.output import envelope, note, say
-from compat.cli.this_machine import MachineSearch, locker_of
+from compat.cli.this_machine import ThisMachine, locker_of
 from compat.errors import DeclarationError, UsageError
 from compat.plan.plan import named_cells
 from compat.plan.platform import python_name, python_remedy
@@ -103,17 +104,14 @@ def repair_command(
 
 def _verified(workspace: Workspace, repair: Repair, isolation: str) -> Outcome | None:
     assert repair.lock is not None, "only a lock can be run"
-    search = MachineSearch(workspace, isolation)
-    missing = search.machine.missing_interpreter(repair.lock)
+    machine = ThisMachine(workspace, level_of(isolation))
+    missing = machine.missing_interpreter(repair.lock)
     if missing is not None:
         name = python_name(missing, repair.lock.inputs.platform)
         note(f"not run, as this machine has no Python {name}; {python_remedy(name)}")
         return None
-    with search.progress([repair.cell]) as progress:
-        run = pipeline.tried(
-            workspace, repair.cell, repair.lock, search.machine, search.cancel, progress
-        )
-    search.exit_if_interrupted()
+    run = pipeline.tried(workspace, repair.cell, repair.lock, machine)
+    machine.interruption.exit_if_interrupted()
     if run is not None and is_suite_fault(run.outcome):
         path = f"matrices/{workspace.name}"
         raise DeclarationError.of(f"the suite is at fault: {run.outcome}", path=path)

@@ -132,11 +132,16 @@ class _Answers:
         return f"when the requirements on {named} are changed"
 
 
-def learnt(workspace: Workspace, outcomes: Mapping[str, str]) -> list[str]:
+def learnt(workspace: Workspace, outcomes: Mapping[str, str]) -> tuple[str, ...]:
     """Return the results of a run as sentences: one for each combination if they are few, else the
-    numbers and the best. Cells ended by the machine, the network or the suite are left out.
+    numbers and the best. Cells ended by the machine, the network or the suite are left out. The
+    last sentence is what to do next.
     """
     answers = _Answers(workspace, outcomes)
+    return *_results(answers), _next_step(answers, outcomes)
+
+
+def _results(answers: _Answers) -> list[str]:
     if len(answers.places) <= _FEW:
         return [answers.sentence(entries) for entries in answers.places]
     working = [entries[0] for entries in answers.places if answers.works(entries[0])]
@@ -153,8 +158,8 @@ def learnt(workspace: Workspace, outcomes: Mapping[str, str]) -> list[str]:
     return [f"{summary}. The best of them: {answers.sentence([working[0]])}"]
 
 
-def next_step(workspace: Workspace, outcomes: Mapping[str, str]) -> str:
-    answers, name = _Answers(workspace, outcomes), workspace.name
+def _next_step(answers: _Answers, outcomes: Mapping[str, str]) -> str:
+    name = answers.workspace.name
     cells = [entries[0] for entries in answers.places]
     cell = cells[0].cell.id if cells else "CELL"
     if not cells and any(text.partition("+")[2] in LANES for text in outcomes):
@@ -174,9 +179,7 @@ def released_report(
         return Report(command=f"compat run {workspace.name}", suites=(), heading=heading)
     by_cell, words = {record.cell: record for record in records}, RunWords(workspace, cells)
     outcomes = {record.cell: str(record.outcome) for record in records}
-    sentences: tuple[str, ...] = ()
-    if outcomes:
-        sentences = (*learnt(workspace, outcomes), next_step(workspace, outcomes))
+    sentences = learnt(workspace, outcomes) if outcomes else ()
     verdicts = map(workspace.verdict, cells)
     word = partial(verdict_words, workspace)
     return run_report(workspace, title, verdicts, by_cell, word, words.of_record, sentences)

@@ -27,7 +27,7 @@ from compat.cli.options import (
 )
 from compat.cli.output import about, envelope, note, prose, say, tell_disproofs
 from compat.cli.record import shards_in
-from compat.cli.reports import ReportFiles, learnt, next_step, released_report
+from compat.cli.reports import ReportFiles, learnt, released_report
 from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
 from compat.declare.suite_table import Suite, Tier
 from compat.errors import NothingToDo, UsageError
@@ -248,14 +248,11 @@ def _run(
     machine: ThisMachine,
     reports: ReportFiles,
 ) -> int:
-    # Where nothing is due these are not needed: they take longer to import than the answer.
+    # Where nothing is due it is not needed: it takes longer to import than the answer.
     from compat.cli.progress import Progress
-    from compat.cli.this_machine import Interruption
 
-    interruption = Interruption()
     cells = [choice.cell for choice in chosen]
-    workers = machine.workers(options, interruption.cancel)
-    options = msgspec.structs.replace(options, workers=workers)
+    options = msgspec.structs.replace(options, workers=machine.workers(options))
     note(f"{workload(workspace, cells, options)}; {machine.means}")
     durations = workspace.durations[options.tier]
     seconds = {cell: durations.of(parse_cell(cell, workspace.matrix)) for cell in cells}
@@ -275,8 +272,8 @@ def _run(
             shared = by_step(each, workspace.records(like)[-1].step_seconds)
             steps |= {cell: shared} if shared is not None else {}
     words = RunWords(workspace, cells).of_attempt
-    with Progress(expected, options.workers, steps=steps, words=words) as progress:
-        result = pipeline.run(workspace, cells, machine, options, interruption.cancel, progress)
+    machine.progress = lambda _, workers: Progress(expected, workers, steps=steps, words=words)
+    result = machine.run(cells, options)
     workspace.refresh()
     disproofs, fell = pipeline.settled(workspace)
     if given.as_json:
@@ -294,7 +291,7 @@ def _run(
             names = zip(("install", "import", "suite", "compat itself"), parts, strict=True)
             shares = (f"{name} {s:.0f} s ({100 * s / total:.0f} %)" for name, s in names)
             note(f"Time in cells: {', '.join(shares)}")
-        for line in (*learnt(workspace, result.outcomes), next_step(workspace, result.outcomes)):
+        for line in learnt(workspace, result.outcomes):
             prose(line)
         tell_disproofs(disproofs, fell)
     print_lost(result)
@@ -302,7 +299,7 @@ def _run(
     if options.keep:
         note(f"the cells are in {result.folder}; remove the folder when you are done")
     reports.write(released_report(workspace, cells, result.records))
-    interruption.exit_if_interrupted()
+    machine.interruption.exit_if_interrupted()
     return _exit_code(workspace, result)
 
 

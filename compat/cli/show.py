@@ -7,7 +7,7 @@ from pathlib import Path
 
 from compat import files
 from compat.advise.commands import Whereabouts, commands, suite_lines
-from compat.advise.request import meets, releases_of, request_of
+from compat.advise.request import request_of, wanted_coordinates
 from compat.cli import verdicts
 from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.installs import show_plain
@@ -129,22 +129,20 @@ def _chosen(workspace: Workspace, text: str) -> list[str]:
     else:
         word = f"{matrix.subject}=={text}" if text[0].isdigit() else text
         try:
-            wants = request_of([word], matrix, ()).wants
+            request = request_of([word], matrix, ())
         except UsageError:
             if "-" in text:  # it may be meant as a cell, whose faults are named by its parts
                 return []
             raise
-        catalogue = workspace.kept_catalogue  # without one a version has no other releases
-        cells = [cell for cell in shown if cell in known.by_id]
-        for want in wants:
-            axis = want.axis
-            versions = {cell: known.by_id[cell].cell.on(axis.name).version for cell in cells}
-            members = {
-                version: releases_of(axis, version, catalogue) if catalogue else (version,)
-                for version in set(versions.values())
-            }
-            fitting = {v for v in members if meets(want.specifier, v, members[v])}
-            cells = [cell for cell in cells if versions[cell] in fitting]
+        read = {cell: known.by_id[cell].cell for cell in shown if cell in known.by_id}
+        axes = (axis.name for axis in matrix.axes)
+        versions = {axis: {cell.on(axis).version for cell in read.values()} for axis in axes}
+        wanted = wanted_coordinates(request, versions, workspace.kept_catalogue)
+        cells = [
+            name
+            for name, cell in read.items()
+            if all(cell.on(axis).version in fitting for axis, fitting in wanted.items())
+        ]
     if not cells:
         hint = f"compat advise {workspace.name} {shlex.quote(text)} says what blocks it"
         if set(text) & {*"*?["}:

@@ -5,22 +5,23 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
 from compat import pipeline
 from compat.cli import machine
 from compat.cli.arguments import Exit
-from compat.cli.options import LockerName, refuse_faulty_suite
+from compat.cli.options import LockerName
+from compat.cli.output import note
 from compat.cli.progress import Progress
 from compat.declare.parsing import minor_series, parse_release
 from compat.errors import DeclarationError, ToolFailed, UsageError
-from compat.fleet.batch import BatchResult, RunOptions
-from compat.fleet.local import Fleet, Local
+from compat.fleet.batch import BatchResult, Reporting, RunOptions
+from compat.fleet.local import Local
 from compat.index.release import Published
 from compat.lock.lockfile import Inputs, Lock, Locker, Pin, Refusal
 from compat.lock.piptools import PipToolsLocker
@@ -31,6 +32,9 @@ from compat.run.builds import BUILD_SECONDS, Builder, Workshop
 from compat.run.evidence import Isolation, Limits
 from compat.run.job import Bench, Job
 from compat.workspace import Workspace
+
+if TYPE_CHECKING:
+    from compat.fleet.cluster import Remote
 
 
 def locker_of(
@@ -155,50 +159,37 @@ class Interruption:
         os.write(2, b"stopping the cells that run; the same signal again ends compat at once\n")
 
 
-class MachineSearch(Interruption):
-    """A search that runs cells on this machine until it is stopped; raises DeclarationError for a
-    faulty suite.
-    """
+class ThisMachine:
+    """This machine at one isolation level, as a batch needs it, until it is ordered to stop."""
 
-    def __init__(self, workspace: Workspace, isolation: str) -> None:
-        refuse_faulty_suite(workspace)
-        super().__init__()
+    def __init__(
+        self,
+        workspace: Workspace,
+        level: Isolation,
+        shown: Sequence[SourceRelease] = (),
+        interruption: Interruption | None = None,
+    ) -> None:
         self._workspace = workspace
-        self.machine = ThisMachine(workspace, machine.level_of(isolation))
-
-    def progress(self, cells: Iterable[str], workers: int = 1) -> Progress:
-        return Progress(dict.fromkeys(cells), workers)
+        self._shown = shown
+        self.interruption = interruption or Interruption()
+        self.cancel = self.interruption.cancel
+        self.progress: Reporting = lambda cells, workers: Progress(dict.fromkeys(cells), workers)
+        self.level: Isolation = level
+        self.host = machine.host_class()
+        self.run_url = machine.run_url()
 
     def run(self, cells: Sequence[str], options: RunOptions | None = None) -> BatchResult:
-        options = options or RunOptions()
-        with self.progress(cells, options.workers) as progress:
-            return pipeline.run(
-                self._workspace, cells, self.machine, options, self.cancel, progress
-            )
+        return pipeline.run(self._workspace, cells, self, options or RunOptions())
 
-    def refuse_suite_fault(self, cell: str, result: BatchResult) -> None:
+    def run_of_search(self, cell: str, options: RunOptions) -> BatchResult:
+        """Run one cell; raise DeclarationError where the suite is at fault."""
+        result = self.run([cell], options)
         if result.suite_faults:
             raise DeclarationError.of(
                 f"{cell} has no record, the suite or its declaration is at fault",
                 path=f"matrices/{self._workspace.name}",
             )
-
-    def exit(self, code: int) -> NoReturn:
-        self.exit_if_interrupted()
-        raise Exit(code)
-
-
-class ThisMachine:
-    """This machine at one isolation level, as a batch needs it."""
-
-    def __init__(
-        self, workspace: Workspace, level: Isolation, shown: Sequence[SourceRelease] = ()
-    ) -> None:
-        self._workspace = workspace
-        self._shown = shown
-        self.level: Isolation = level
-        self.host = machine.host_class()
-        self.run_url = machine.run_url()
+        return result
 
     def clock(self) -> datetime.datetime:
         return machine.now()
@@ -220,16 +211,16 @@ class ThisMachine:
     def redacted(self, text: str) -> str:
         return machine.without_places(text)
 
-    def workers(self, options: RunOptions, cancel: threading.Event) -> int:
+    def tell(self, line: str) -> None:
+        note(line)
+
+    def workers(self, options: RunOptions) -> int:
         return options.workers
 
     @property
     def means(self) -> str:
         return f"isolation {self.level}"
 
-    def fleet(
-        self, benches: Callable[[int, Job], Bench], cancel: threading.Event, options: RunOptions
-    ) -> Fleet:
-        return Local(
-            benches, self.clock, cancel, workers=options.workers, attempts=options.attempts
-        )
+    def fleet(self, benches: Callable[[int, Job], Bench], options: RunOptions) -> "Local | Remote":
+        workers, attempts = options.workers, options.attempts
+        return Local(benches, self.clock, self.cancel, workers=workers, attempts=attempts)

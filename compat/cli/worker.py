@@ -7,7 +7,6 @@ import importlib.util
 import signal
 import subprocess
 import sys
-import threading
 import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,7 +23,6 @@ from compat.cli.output import envelope, note, say
 from compat.cli.this_machine import ThisMachine
 from compat.errors import UsageError
 from compat.fleet.batch import RunOptions
-from compat.fleet.local import Fleet
 from compat.lock.lockfile import Lock
 from compat.results.redact import redacted
 from compat.run.job import Bench, Job
@@ -59,7 +57,7 @@ class FleetMachine(ThisMachine):
         self._address = address
         self._remote: Remote | None = None
 
-    def workers(self, options: RunOptions, cancel: threading.Event) -> int:
+    def workers(self, options: RunOptions) -> int:
         """Return how many workers there are, waiting for the first; raise CompatError if none
         comes.
         """
@@ -69,12 +67,12 @@ class FleetMachine(ThisMachine):
         remote = Remote(
             partial(Cluster, self._address, topic),
             topic,
-            cancel,
+            self.cancel,
             attempts=options.attempts,
             merged=self._workspace.index.merged,
         )
         self._remote, number = remote, remote.size()
-        if not number and not cancel.is_set():
+        if not number and not self.cancel.is_set():
             hint = f"compat fleet worker {self._address.text} starts one"
             raise ClusterLost.of("the cluster has no workers", hint=hint)
         return max(1, number)
@@ -83,11 +81,9 @@ class FleetMachine(ThisMachine):
     def means(self) -> str:
         return f"on the workers of {self._address.url}"
 
-    def fleet(
-        self, benches: Callable[[int, Job], Bench], cancel: threading.Event, options: RunOptions
-    ) -> Fleet:
+    def fleet(self, benches: Callable[[int, Job], Bench], options: RunOptions) -> Remote:
         if self._remote is None:
-            self.workers(options, cancel)
+            self.workers(options)
         assert self._remote is not None
         return self._remote
 

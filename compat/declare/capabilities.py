@@ -6,11 +6,9 @@ The suite is parsed, never imported: its imports are those of a cell.
 import ast
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch, fnmatchcase
 from typing import Any
-
-import msgspec
 
 from compat.declare.faults import Finding, shown
 from compat.value import StrictValue
@@ -175,18 +173,6 @@ def described(files: Mapping[str, str], *, unmarked: bool = False) -> tuple[Desc
                 id, says = f"{name}::{_named(owner, node)}", " ".join(says.split())[:300]
                 by_id.setdefault(id, _described(name, node, lines, id=id, title=title, says=says))
     return tuple(by_id[name] for name in sorted(by_id))
-
-
-def kept_described(
-    files: Mapping[str, str],
-    code: bytes,
-    kept: Callable[[Sequence[bytes], Callable[[], bytes]], bytes],
-    *,
-    unmarked: bool = False,
-) -> tuple[Described, ...]:
-    sources = (msgspec.msgpack.encode((files, unmarked), order="sorted"), code)
-    body = kept(sources, lambda: msgspec.msgpack.encode(described(files, unmarked=unmarked)))
-    return msgspec.msgpack.decode(body, type=tuple[Described, ...])
 
 
 def _marked(name: str, node: _Function, lines: Sequence[str]) -> Iterator[Described]:

@@ -1,5 +1,5 @@
-"""What is wrong with a suite before any cell exists: its files, their imports, and the plugins that
-its settings need.
+"""What is wrong with a suite before any cell exists: its files, and the plugins that its settings
+need.
 """
 
 import ast
@@ -7,17 +7,16 @@ import configparser
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from packaging.utils import canonicalize_name
 
-from compat.declare.capabilities import SETTINGS, core_findings, is_test_file, tree_of
+from compat.declare.capabilities import SETTINGS, core_findings, is_test_file
 from compat.declare.faults import faults_of, shown, suite_faults_at
 from compat.declare.matrix import Matrix
 from compat.declare.parsing import parse_requirement
 from compat.declare.project import SETTINGS_FILES, settings_in, split_options
 from compat.errors import Fault
-from compat.value import Value
 
 
 # Modules with a known distribution, normalised (PEP 503). The distribution of any other module may
@@ -27,31 +26,17 @@ def _brought(modules: str) -> dict[str, tuple[str, ...]]:
     return {name: tuple((brought or name).split(",")) for name, _, brought in pairs}
 
 
-_TEST_TOOLS = _brought(
+_MODULES = _brought(
     "approvaltests ddt dirty_equals=dirty-equals factory=factory-boy faker freezegun httpretty"
     " hamcrest=pyhamcrest hypothesis inline_snapshot=inline-snapshot mock moto nose=nose,pynose"
     " parameterized requests_mock=requests-mock respx syrupy testfixtures vcr=vcrpy"
     " time_machine=time-machine xdist=pytest-xdist"
-)
-_LIBRARIES = _brought(
-    "PIL=pillow,pillow-simd aiohttp attr=attrs boto3 bs4=beautifulsoup4 dateutil=python-dateutil"
+    " PIL=pillow,pillow-simd aiohttp attr=attrs boto3 bs4=beautifulsoup4 dateutil=python-dateutil"
     " django flask grpc=grpcio httpx jinja2 lxml matplotlib numpy pandas psutil pydantic redis"
     " requests scipy sklearn=scikit-learn,scikit-learn-intelex sqlalchemy tqdm yaml=pyyaml"
 )
-_KNOWN = {name for names in (_TEST_TOOLS | _LIBRARIES).values() for name in names}
-# A file with one of these imports only under a condition, or brings modules in a way of its own.
-_CONDITIONAL = ("importorskip", "allow_module_level", "sys.modules", "sys.meta_path")
-
-
-class Brought(Value, frozen=True, kw_only=True):
-    """The packages that cells have besides the declared ones, normalised (PEP 503).
-
-    `locked`: they come from locks, and cells have nothing else; else only published requirements
-    are known.
-    """
-
-    names: frozenset[str] = frozenset()
-    locked: bool = False
+# The packages that cells have besides the declared ones, normalised (PEP 503).
+Brought = Callable[[], frozenset[str]]
 
 
 def asked_names(matrix: Matrix) -> frozenset[str]:
@@ -60,92 +45,20 @@ def asked_names(matrix: Matrix) -> frozenset[str]:
     return frozenset(requirements | {axis.normalised_name for axis in matrix.packages})
 
 
-def unrequired_imports(
-    matrix: Matrix, texts: Mapping[str, str], folder: str, brought: Callable[[], Brought]
-) -> Iterator[Fault]:
-    """Yield the imports that fail in every cell because nothing provides their module.
-
-    Checks only unconditional imports at the top of conftest.py, of test files and of helpers that
-    these import. `brought` is called for a doubtful module. Nothing is reported in doubt.
-    """
-    asked = asked_names(matrix)
-    ignores = any("ignore" in text for path, text in texts.items() if path.endswith("conftest.py"))
-    collected = filter(is_collected, texts)
-    certain = (path for path in collected if not ignores or path.endswith("conftest.py"))
-    for path, module, line in _imported(texts, certain):
-        tool = _TEST_TOOLS.get(module) or _plugin_named(module)
-        distributions = tool or _LIBRARIES.get(module, ())
-        if not distributions or not asked.isdisjoint(distributions) or module in _own(matrix):
-            continue
-        if not brought().locked and (not tool or _may_bring_tools(matrix, asked)):
-            continue
-        if brought().names.isdisjoint(distributions):
-            yield Fault(
-                code="suite",
-                path=f"{folder}{path}:{line}",
-                message=f"imports {module}, which suite.requirements do not bring",
-                hint=f"add '{distributions[0]}' to suite.requirements",
-            )
-
-
-def _plugin_named(module: str) -> tuple[str, ...]:
-    return (canonicalize_name(module),) if module.startswith("pytest_") else ()
-
-
-def _own(matrix: Matrix) -> set[str]:
-    names = {axis.normalised_name.replace("-", "_") for axis in matrix.packages}
-    return names | {matrix.suite.module.partition(".")[0]}
-
-
-def _may_bring_tools(matrix: Matrix, asked: Iterable[str]) -> bool:
-    texts = (*matrix.suite.requirements, *matrix.requirements)
-    extras = any(parse_requirement(text).extras for text in texts)
-    packages = {str(axis.normalised_name) for axis in matrix.packages}
-    tools = {name for names in _TEST_TOOLS.values() for name in names}
-    plain = packages - tools | {"pytest"} | _KNOWN
-    return extras or any("test" in name for name in packages) or not plain.issuperset(asked)
-
-
 def modules_of(distribution: str) -> frozenset[str]:
     """Return the modules of a distribution; of an unknown one, the module with its name."""
-    tables = (_TEST_TOOLS | _LIBRARIES).items()
-    known = frozenset(module for module, names in tables if distribution in names)
+    known = frozenset(module for module, names in _MODULES.items() if distribution in names)
     return known or frozenset([distribution.replace("-", "_")])
 
 
 def distribution_of(module: str) -> str:
     """Return the known distribution of a module, else ""."""
-    return next(iter((_TEST_TOOLS | _LIBRARIES).get(module, _plugin_named(module))), "")
-
-
-def _imported(texts: Mapping[str, str], collected: Iterable[str]) -> Iterator[tuple[str, str, int]]:
-    # Yield each import of what is not the suite's own, from files that are collected and those of
-    # the suite that they import: file, module, line.
-    own = {part.removesuffix(".py") for path in texts for part in path.split("/")}
-    waiting = list(collected)
-    read = set(waiting)
-    while waiting:
-        path = waiting.pop(0)
-        for module, line in _free_imports(texts[path]):
-            if module in own:
-                helpers = {f"{module}.py", f"{module}/__init__.py"} & texts.keys() - read
-                waiting += sorted(helpers)
-                read |= helpers
-            else:
-                yield path, module, line
+    plugin = (canonicalize_name(module),) if module.startswith("pytest_") else ()
+    return next(iter(_MODULES.get(module, plugin)), "")
 
 
 def is_collected(path: str) -> bool:
     return path.rpartition("/")[2] == "conftest.py" or is_test_file(path)
-
-
-def _free_imports(text: str) -> Iterator[tuple[str, int]]:
-    tree = None if any(word in text for word in _CONDITIONAL) else tree_of(text)
-    for node in () if tree is None else tree.body:
-        if isinstance(node, ast.Import):
-            yield from ((alias.name.partition(".")[0], node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module.partition(".")[0], node.lineno
 
 
 # A plugin of pytest: what brings it, the module to load, and the options and settings that only it
@@ -165,7 +78,7 @@ _PLUGINS = (
 
 
 def unloaded_plugins(
-    matrix: Matrix, texts: Mapping[str, str], folder: str, brought: Callable[[], Brought]
+    matrix: Matrix, texts: Mapping[str, str], folder: str, brought: Brought
 ) -> Iterator[Fault]:
     """Yield the settings of pytest that need a plugin which no cell has, or none loads.
 
@@ -193,7 +106,7 @@ def unloaded_plugins(
             if not word or word.partition("=")[0] in python:
                 continue
             message, hint = f"{word} needs {distribution}", ""
-            if distribution not in asked_names(matrix) | brought().names:
+            if distribution not in asked_names(matrix) | brought():
                 message += ", which suite.requirements do not ask for"
                 hint = f"add '{distribution}' there and '-p {module}' to addopts"
                 hint += f" in {SETTINGS}, or delete {word}"
@@ -222,7 +135,7 @@ def suite_faults(
     matrix: Matrix,
     texts: Mapping[str, str] | None,
     source: str,
-    brought: Callable[[], Brought] = Brought,
+    brought: Brought = frozenset,
 ) -> tuple[Fault, ...]:
     """Return what keeps a suite from running in any cell, or in those of the oldest interpreter.
 
@@ -252,7 +165,6 @@ def suite_faults(
         *_unparsable(matrix, texts, folder),
         *_settings(texts, folder),
         *unloaded_plugins(matrix, texts, folder, brought),
-        *unrequired_imports(matrix, texts, folder, brought),
         *faults_of(source, core_findings(matrix.suite.core, texts)),
     )
 

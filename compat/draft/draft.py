@@ -27,7 +27,14 @@ from compat.index.discover import THREADS, discover, lowest_of
 from compat.index.kept import encode_catalogue
 from compat.index.metadata import wheel_to_read
 from compat.index.pypi import PyPISource
-from compat.index.release import Catalogue, Package, Published, Release, ReleaseSource
+from compat.index.release import (
+    Catalogue,
+    Package,
+    Published,
+    Release,
+    ReleaseSource,
+    usable_wheels,
+)
 from compat.plan.cell import Cell
 from compat.plan.plan import Feasible, plan
 from compat.plan.platform import accepted_tags, marker_values
@@ -414,8 +421,7 @@ def target_of(
 
 def wheel_for(release: Release, series: Version, platform: str) -> bool:
     accepted = accepted_tags(series, platform)
-    wheels = (a for a in release.artifacts if a.is_wheel and not a.yanked and not a.set_aside)
-    return any(not accepted.isdisjoint(wheel.tags) for wheel in wheels)
+    return any(not accepted.isdisjoint(wheel.tags) for wheel in usable_wheels(release))
 
 
 def weighed(requirement: Requirement, package: Package | None, target: Target) -> DraftAxis:

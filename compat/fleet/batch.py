@@ -4,16 +4,17 @@ import datetime
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager
 from itertools import chain
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from msgspec.structs import replace
 from packaging.version import Version
 
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError
-from compat.fleet.local import Fleet, Reporter
+from compat.fleet.local import Local, Reporter
 from compat.lock.lockfile import Lock, Locker, Refusal
 from compat.lock.recipe import asks_as_declared
 from compat.plan.cell import parse_cell
@@ -31,7 +32,29 @@ from compat.site.wording import count
 from compat.value import Value
 from compat.workspace import Workspace
 
+if TYPE_CHECKING:
+    from compat.fleet.cluster import Remote
+
 LockResult = Lock | Refusal | Infeasible
+
+
+class BatchReporter(Reporter, Protocol):
+    """A Reporter that also reports cells that never reach a worker."""
+
+    def locking(self, cell: str) -> None:
+        """Called before the resolver runs for a cell; `locked` follows."""
+
+    def locked(self, cell: str) -> None:
+        """Called after the resolver, whatever its answer; the cell is not running."""
+
+    def counted(self, cell: str, why: str) -> None:
+        """Called when a cell ends without reaching a worker."""
+
+    def tell(self, line: str) -> None: ...
+
+
+# Reports a batch of these cells on so many workers while it is entered.
+Reporting = Callable[[Sequence[str], int], AbstractContextManager[BatchReporter]]
 
 
 class Machine(Protocol):
@@ -46,6 +69,16 @@ class Machine(Protocol):
     @property
     def run_url(self) -> str:
         """The address of the CI run that this belongs to; empty elsewhere."""
+
+    @property
+    def cancel(self) -> threading.Event:
+        """Set when its cells are to stop."""
+
+    @property
+    def progress(self) -> Reporting: ...
+
+    def run(self, cells: Sequence[str], options: "RunOptions") -> "BatchResult":
+        """Lock, run and record cells of its matrix."""
 
     def clock(self) -> datetime.datetime: ...
 
@@ -62,25 +95,12 @@ class Machine(Protocol):
     def redacted(self, text: str) -> str:
         """Return the text with this machine's private details removed."""
 
-    def fleet(
-        self, benches: Callable[[int, Job], Bench], cancel: threading.Event, options: "RunOptions"
-    ) -> Fleet:
-        """Return the fleet for the cells; `benches` is for workers of this machine."""
-
-
-class BatchReporter(Reporter, Protocol):
-    """A Reporter that also reports cells that never reach a worker."""
-
-    def locking(self, cell: str) -> None:
-        """Called before the resolver runs for a cell; `locked` follows."""
-
-    def locked(self, cell: str) -> None:
-        """Called after the resolver, whatever its answer; the cell is not running."""
-
-    def counted(self, cell: str, why: str) -> None:
-        """Called when a cell ends without reaching a worker."""
-
     def tell(self, line: str) -> None: ...
+
+    def fleet(
+        self, benches: Callable[[int, Job], Bench], options: "RunOptions"
+    ) -> "Local | Remote":
+        """Return the fleet for the cells; `benches` is for workers of this machine."""
 
 
 class RunOptions(Value, frozen=True, kw_only=True):
@@ -145,16 +165,10 @@ class Batch:
     """Cells that run together, and their results so far."""
 
     def __init__(
-        self,
-        workspace: Workspace,
-        machine: Machine,
-        steps: BatchSteps,
-        options: RunOptions,
-        cancel: threading.Event,
-        reporter: BatchReporter,
+        self, workspace: Workspace, machine: Machine, steps: BatchSteps, options: RunOptions
     ) -> None:
         self._workspace, self._machine, self._steps = workspace, machine, steps
-        self._options, self._cancel, self._reporter = options, cancel, reporter
+        self._options = options
         self._outcomes: dict[str, str] = {}
         self._records: list[Record] = []
         # The workers append to it.
@@ -165,6 +179,11 @@ class Batch:
 
     def run(self, cells: Sequence[str], locks: Mapping[str, Lock] | None = None) -> BatchResult:
         """Run the cells; each record is stored as it arrives. `locks` have names of no cells."""
+        names = [*dict.fromkeys((*cells, *(locks or ())))]
+        with self._machine.progress(names, self._options.workers) as self._reporter:
+            return self._run(cells, locks)
+
+    def _run(self, cells: Sequence[str], locks: Mapping[str, Lock] | None) -> BatchResult:
         self._workspace.store.sweep()
         # All locks are read before anything runs, so that a damaged one stops the command at once.
         # A lock of outdated declarations is made again, like a missing one; so is one whose import
@@ -183,7 +202,7 @@ class Batch:
         if dead := remove_dead_folders(folder):
             self._reporter.tell(f"removed {count(dead, 'folder')} of runs that were killed")
         self._scratch = Scratch(folder, keep=self._options.keep)
-        self._fleet = self._machine.fleet(self._bench, self._cancel, self._options)
+        self._fleet = self._machine.fleet(self._bench, self._options)
         try:
             jobs = self._jobs(locks, [cell for cell in cells if cell not in locks])
             unrun = self._fleet.run(jobs, self._canary, self._store, self._reporter)
@@ -251,7 +270,7 @@ class Batch:
         lock = self._steps.locking()
 
         def answer(cell: str) -> LockResult | CompatError | None:
-            if self._cancel.is_set() or self._fleet.is_spent:
+            if self._machine.cancel.is_set() or self._fleet.is_spent:
                 return None
             self._reporter.locking(cell)
             try:
@@ -269,7 +288,8 @@ class Batch:
                     yield answers[future], made_lock
 
     def _settled(self, cell: str, answer: LockResult | CompatError | None) -> Lock | None:
-        if answer is None or (isinstance(answer, CompatError) and self._cancel.is_set()):
+        is_error = isinstance(answer, CompatError)
+        if answer is None or (is_error and self._machine.cancel.is_set()):
             self._untried[cell] = "the run was stopped"
             return None
         if isinstance(answer, CompatError):

@@ -7,7 +7,6 @@ before it counts as broken.
 
 import contextlib
 import datetime
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -18,15 +17,7 @@ from packaging.version import InvalidVersion, Version
 
 from compat.errors import NothingToDo, UsageError
 from compat.files import write
-from compat.fleet.batch import (
-    Batch,
-    BatchReporter,
-    BatchResult,
-    BatchSteps,
-    LockResult,
-    Machine,
-    RunOptions,
-)
+from compat.fleet.batch import Batch, BatchResult, BatchSteps, LockResult, Machine, RunOptions
 from compat.fleet.choices import MOST_UNASKED, outside, sifted
 from compat.index.release import Artifact, Release
 from compat.lock.lock_text import encode_lock
@@ -59,6 +50,7 @@ from compat.results.record import Record
 from compat.results.record_files import CHECKOUTS, RecordFiles
 from compat.results.runs import Ran
 from compat.run.checkout import BuiltCheckout, CheckoutWheel
+from compat.site.wording import count
 from compat.value import Value
 from compat.workspace import Workspace
 
@@ -187,8 +179,6 @@ class CheckoutCells:
         pairs: Mapping[str, str],
         machine: Machine,
         options: RunOptions,
-        cancel: threading.Event,
-        reporter: BatchReporter,
         locks: Mapping[str, Lock] | None = None,
     ) -> BatchResult:
         """Each uses the lock of the release's cell with which it is compared, where that fits. An
@@ -214,8 +204,7 @@ class CheckoutCells:
         steps = BatchSteps(locking=locking, keep_lock=keep_lock, add=add)
         wheels = tuple((wheel.sha256, wheel.path) for wheel in self.checkout.wheels)
         options = msgspec.structs.replace(options, wheels=wheels)
-        batch = Batch(self.workspace, machine, steps, options, cancel, reporter)
-        return batch.run([*pairs, *(locks or ())], known)
+        return Batch(self.workspace, machine, steps, options).run([*pairs], known)
 
     def verdict(self, cell: Cell) -> Answer:
         lock, runs = self.locks.get(cell.id), self.records.get(cell.id, ())
@@ -292,10 +281,6 @@ def _release(checkout: BuiltCheckout, moment: datetime.datetime) -> Release:
     return Release(version=version, artifacts=artifacts, published=checkout.wheels[0].published)
 
 
-RunReleased = Callable[[Sequence[str]], BatchResult]
-RunPairs = Callable[[Mapping[str, str]], BatchResult]
-
-
 class Comparison(Value, frozen=True, kw_only=True):
     """The difference in each combination, the batches that ran, and the count of cached results."""
 
@@ -323,17 +308,28 @@ def compared(
     cells: CheckoutCells,
     choice: CheckoutChoice,
     release: Version,
-    run_released: RunReleased,
-    run_pairs: RunPairs,
+    machines: tuple[Machine, Machine],
+    options: RunOptions,
 ) -> Comparison:
-    """A combination in which only the release can be installed counts."""
+    """A combination in which only the release can be installed counts. Of the two machines the
+    first is for the release, the second sees the checkout.
+    """
+    of_release, of_checkout = machines
+
+    def run_pairs(pairs: Mapping[str, str]) -> BatchResult:
+        of_checkout.tell(f"{count(len(pairs), 'cell')} of the checkout to run")
+        return cells.run(pairs, of_checkout, options)
+
     places = [(cell, cells.counterpart(cell, release)) for cell in choice.cells]
     for fate in choice.infeasible:
         beside = cells.counterpart(fate.cell, release)
         if cells.released_verdict(beside).obstacle is None:
             places.append((fate.cell, beside))
     due = [beside.id for _, beside in places if cells.is_due(beside)]
-    batches = [run_released(due)] if due else []
+    batches = []
+    if due:
+        of_release.tell(f"{count(len(due), 'cell')} of the release to run: no fresh results")
+        batches.append(of_release.run(due, options))
     cells.workspace.refresh()
     feasible = {cell.id for cell in choice.cells}
     pairs = {cell.id: beside.id for cell, beside in places if cell.id in feasible}

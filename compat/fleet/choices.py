@@ -269,14 +269,6 @@ ASSUMED_CORE_SECONDS = 30.0
 _TIME = re.compile(r"(?:(?P<hours>\d{1,3})h)?(?:(?P<minutes>\d{1,4})m)?")
 
 
-class PlanOptions(Value, frozen=True, kw_only=True):
-    """Cells that run `first`, the `only` ones, and the runners' `pythons`; empty means all."""
-
-    first: tuple[str, ...] = ()
-    only: tuple[str, ...] = ()
-    pythons: tuple[str, ...] = ()
-
-
 class RunPlan(Value, frozen=True, kw_only=True):
     """The due cells, those of them that run now, and the later run of each other; None is never.
 
@@ -319,21 +311,37 @@ def seconds_of(text: str) -> int:
     return 0 if match is None else 3600 * int(match["hours"] or 0) + 60 * int(match["minutes"] or 0)
 
 
-def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:
-    """These are due cells, and never-run cells with a lock, of which only the suite's core runs.
-    NothingToDo where nothing is known of the matrix.
+def _of_core(workspace: Workspace, budget: Budget, waiting: Iterable[Cell]) -> list[Due]:
+    """As many of the cells as fit in the time of all shards, each with only the suite's core."""
+    core, room = list[Due](), budget.room * budget.most
+    for cell in waiting:
+        room -= workspace.durations["smoke"].of(cell) or ASSUMED_CORE_SECONDS
+        if room < 0:
+            break
+        core.append(Due(cell=cell.id, reason="never-run"))
+    return core
+
+
+def run_plan(
+    workspace: Workspace,
+    budget: Budget,
+    needs: Sequence[str] = (),
+    named: Sequence[str] = (),
+    pythons: Sequence[str] = (),
+) -> RunPlan:
+    """Plan due cells, and the core of never-run cells with a lock: what proposals need first, only
+    the `named` and those of the runners' `pythons`. NothingToDo where nothing is known.
     """
     matrix, snapshot = workspace.matrix, workspace.snapshot
     facts = workspace.facts_of(workspace.kept_or_asked)
     only, first = (
-        [cell.id for cell in named_cells(facts, patterns, beyond_axes=True)]
-        for patterns in (options.only, options.first)
+        [c.id for c in named_cells(facts, ids, beyond_axes=True)] for ids in (named, needs)
     )
     today = agenda(snapshot, [*only, *first])
 
     def is_at_hand(cell: Cell) -> bool:
         python = cell.on(matrix.interpreters.name).version
-        return not options.pythons or str(python) in options.pythons
+        return not pythons or str(python) in pythons
 
     entries = [entry for entry in today.cells if not only or entry.cell in only]
     # A named cell outside the plan is a proposed extension of the matrix; where the runners lack
@@ -342,13 +350,7 @@ def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunP
     entries += [entry for entry in beyond if is_at_hand(parse_cell(entry.cell, matrix))]
     full = {entry.cell for entry in entries}
     waiting = open_work(snapshot).locked if matrix.suite.core and not only else ()
-    # As many of the cells as fit in the time of all shards, each with only the suite's core.
-    core, room = list[Due](), budget.room * budget.most
-    for cell in (c for c in waiting if c.id not in full and is_at_hand(c)):
-        room -= workspace.durations["smoke"].of(cell) or ASSUMED_CORE_SECONDS
-        if room < 0:
-            break
-        core.append(Due(cell=cell.id, reason="never-run"))
+    core = _of_core(workspace, budget, (c for c in waiting if c.id not in full and is_at_hand(c)))
     if not (entries or core or snapshot.known):
         message = f"matrix {workspace.name!r} has no locks and no records yet, so nothing is due"
         hint = f"compat run {workspace.name} makes a beginning, or says what to type"
@@ -360,8 +362,10 @@ def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunP
     due = {entry.cell: entry for entry in entries if entry.cell not in unavailable}
     tiers: dict[str, Tier] = {name: "full" if name in full else "smoke" for name in due}
     assumed: dict[Tier, float] = {"full": ASSUMED_SECONDS, "smoke": ASSUMED_CORE_SECONDS}
-    seconds = {n: workspace.durations[t].of(cells[n]) or assumed[t] for n, t in tiers.items()}
-    tasks = {name: Task(cell=name, seconds=seconds[name]) for name in due}
+    tasks = {
+        name: Task(cell=name, seconds=workspace.durations[t].of(cells[name]) or assumed[t])
+        for name, t in tiers.items()
+    }
     runs = [[task.cell for task in run] for run in rounds([*tasks.values()], budget)]
     run_of = {name: number for number, run in enumerate(runs, 1) for name in run}
     return RunPlan(

@@ -59,31 +59,6 @@ class ExploreSteps(Protocol):
     def audit(self, entry: Answer) -> AuditedCell: ...
 
 
-class ExploreLimits(Value, frozen=True, kw_only=True):
-    """The time budget, how many resolver calls at once, how many cells at once (0 runs none)."""
-
-    seconds: float
-    lockers: int = 2
-    workers: int = 1
-    has_core: bool = True
-
-    @property
-    def kinds(self) -> tuple[ProbeKind, ...]:
-        if not self.workers:
-            return ("lock",)
-        return ("lock", "smoke", "suite") if self.has_core else ("lock", "suite")
-
-
-class ExploreTotals(Value, frozen=True, kw_only=True):
-    """Probes and seconds by kind, failures, coverage, and verified answers in random order."""
-
-    probes: dict[ProbeKind, int]
-    seconds: dict[ProbeKind, float]
-    failed: tuple[str, ...]
-    coverage: Coverage
-    audited: tuple[AuditedCell, ...] = ()
-
-
 @dataclass
 class _Begun:
     probe: ExploreProbe
@@ -101,25 +76,28 @@ class Explorer:
         self,
         snapshot: Snapshot,
         steps: ExploreSteps,
-        limits: ExploreLimits,
         clock: Callable[[], float],
         cancel: threading.Event,
+        *,
+        lockers: int = 2,
+        workers: int = 1,
+        has_core: bool = True,
         inferred: Iterable[Answer] = (),
         lessons: Iterable[Cell] = (),
         only: Callable[[Cell], bool] = lambda cell: True,
     ) -> None:
-        """`inferred` are the answers to verify, in random order.
-
-        `lessons` are cells with a resolution failure whose reason is unknown; `only` selects cells.
+        """`lockers` and `workers` are how many calls of the resolver and cells run at once (0: no
+        cells). `inferred` are the answers to verify, in random order. `lessons` are cells with a
+        resolution failure whose reason is unknown; `only` selects cells.
         """
         self._steps = steps
-        self._limits = limits
+        self._lockers, self._workers = lockers, workers
         self._clock = clock
         self._cancel = cancel
         self._count = CoverageCount(snapshot)
-        self._probes: dict[ProbeKind, int] = {"lock": 0, "smoke": 0, "suite": 0}
-        self._seconds: dict[ProbeKind, float] = {"lock": 0.0, "smoke": 0.0, "suite": 0.0}
-        self._failed: list[str] = []
+        self.probes: dict[ProbeKind, int] = {"lock": 0, "smoke": 0, "suite": 0}
+        self.seconds: dict[ProbeKind, float] = {"lock": 0.0, "smoke": 0.0, "suite": 0.0}
+        self.failed: list[str] = []
         self._in_vain: dict[str, int] = {"lock": 0, "run": 0}
         self._pending: dict[Future[_Answer], _Begun] = {}
         self._reach = RunReach(snapshot)
@@ -129,7 +107,7 @@ class Explorer:
             left.locked,
             left.smoked,
             self._expected,
-            limits.kinds,
+            ("lock", *(("smoke",) if has_core else ()), "suite") if workers else ("lock",),
             lambda cell, kind: self._reach.answers(cell, is_whole=kind == "suite"),
         )
         for cell in left.lockable:
@@ -144,29 +122,28 @@ class Explorer:
         self._audit_seconds = 0.0
 
     @property
-    def totals(self) -> ExploreTotals:
-        return ExploreTotals(
-            probes=dict(self._probes),
-            seconds={kind: round(seconds, 1) for kind, seconds in self._seconds.items()},
-            failed=tuple(self._failed),
-            coverage=self._count.coverage,
-            audited=tuple(cell for cell in self._audited.values() if cell is not None),
-        )
+    def coverage(self) -> Coverage:
+        return self._count.coverage
+
+    @property
+    def audited(self) -> tuple[AuditedCell, ...]:
+        """The verified answers, in random order."""
+        return tuple(cell for cell in self._audited.values() if cell is not None)
 
     @property
     def running(self) -> tuple[ExploreProbe, ...]:
         return tuple(begun.probe for begun in [*self._pending.values()])
 
-    def explore(self, heard: Callable[[], None]) -> ExploreTotals:
-        end = self._clock() + self._limits.seconds
+    def explore(self, seconds: float, heard: Callable[[], None]) -> None:
+        end = self._clock() + seconds
         with (
-            ThreadPoolExecutor(self._limits.lockers, thread_name_prefix="resolver") as resolvers,
-            ThreadPoolExecutor(max(1, self._limits.workers), thread_name_prefix="cell") as runners,
+            ThreadPoolExecutor(self._lockers, thread_name_prefix="resolver") as resolvers,
+            ThreadPoolExecutor(max(1, self._workers), thread_name_prefix="cell") as runners,
         ):
             while True:
                 self._fill(resolvers, runners, end - self._clock())
                 if not self._pending:
-                    return self.totals
+                    return
                 done, _ = wait(self._pending, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
                 for future in done:
                     self._settle(future)
@@ -176,8 +153,8 @@ class Explorer:
         self, resolvers: ThreadPoolExecutor, runners: ThreadPoolExecutor, left: float
     ) -> None:
         is_lock = [begun.probe.kind == "lock" for begun in self._pending.values()]
-        free_runs = self._limits.workers - is_lock.count(False)
-        free_locks = self._limits.lockers - is_lock.count(True)
+        free_runs = self._workers - is_lock.count(False)
+        free_locks = self._lockers - is_lock.count(True)
         for hand, pool, free in (("run", runners, free_runs), ("lock", resolvers, free_locks)):
             for _ in range(free):
                 if left <= 0 or self._cancel.is_set() or self._in_vain[hand] >= MOST_WITHOUT_ANSWER:
@@ -214,7 +191,7 @@ class Explorer:
         if self._expected(self._waiting[0].cell, kind) > left:
             return False
         work = self._exploration.unlocked or self._exploration.is_running_left or self._due
-        return not work or self._audit_seconds < _AUDIT_SHARE * sum(self._seconds.values())
+        return not work or self._audit_seconds < _AUDIT_SHARE * sum(self.seconds.values())
 
     def _audit(self, pool: ThreadPoolExecutor) -> None:
         entry = self._waiting.popleft()
@@ -233,17 +210,17 @@ class Explorer:
                 assert isinstance(audited, AuditedCell), "an audit ends so"
                 self._audited[begun.entry.cell.id] = audited
             except CompatError as error:
-                self._failed.append(f"{begun.entry.cell.id}: {error}")
+                self.failed.append(f"{begun.entry.cell.id}: {error}")
             return
         cell, kind = begun.probe.cell, begun.probe.kind
-        self._probes[kind] += 1
-        self._seconds[kind] += self._clock() - begun.since
+        self.probes[kind] += 1
+        self.seconds[kind] += self._clock() - begun.since
         hand = "lock" if kind == "lock" else "run"
         try:
             result = future.result()
         except CompatError as error:
             result = None
-            self._failed.append(f"{cell.id}: {'; '.join(fault.line() for fault in error.faults)}")
+            self.failed.append(f"{cell.id}: {'; '.join(fault.line() for fault in error.faults)}")
         if result is None or (isinstance(result, LockAnswer) and result.answer == "none"):
             self._in_vain[hand] += result is None and not self._cancel.is_set()
             self._exploration.set_aside([cell])
@@ -284,12 +261,12 @@ class Explorer:
         self._count.lock(lockable)
         for other in lockable:
             self._exploration.locked(other)
-            if self._limits.workers and not self._steps.can_run(other):
+            if self._workers and not self._steps.can_run(other):
                 self._exploration.set_aside([other])
         self._exploration.set_aside(o for o, answer in answers.items() if answer != "yes")
 
     def _expected(self, cell: Cell, kind: ProbeKind) -> float:
-        return (_FIRST_SECONDS[kind] + self._seconds[kind]) / (1 + self._probes[kind])
+        return (_FIRST_SECONDS[kind] + self.seconds[kind]) / (1 + self.probes[kind])
 
 
 class OpenWork(NamedTuple):

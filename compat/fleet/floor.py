@@ -20,11 +20,11 @@ from compat.declare.matrix import Axis, Matrix
 from compat.declare.parsing import parsed
 from compat.declare.suite import asked_names
 from compat.errors import CompatError, NoPage, NothingToDo, ToolFailed, UsageError
-from compat.fleet.batch import BatchResult
+from compat.fleet.batch import BatchResult, Machine, RunOptions
 from compat.fleet.checkout_run import CheckoutCells
 from compat.index.discover import lowest_of
 from compat.index.release import Release
-from compat.lock.lockfile import Lock, Locker, Refusal
+from compat.lock.lockfile import Lock, Refusal
 from compat.lock.mixed import CheckoutLocker, usable_wheel
 from compat.lock.recipe import declared, has_floor, inputs_of
 from compat.lock.refusals import builds_asked_for
@@ -272,7 +272,6 @@ class _Tried(Value, frozen=True, kw_only=True):
     files: frozenset[str] = frozenset()
 
 
-Run = Callable[[Mapping[str, Lock]], BatchResult]
 # A search needs about this many runs of all tests; the fastest are chosen if the budget has less.
 _RUNS = 4
 # pytest compares the name of each test with each that -k leaves out.
@@ -304,21 +303,20 @@ class MinimumSearch:
     def __init__(
         self,
         cells: CheckoutCells,
-        locker: Locker,
-        run: Run,
+        machine: Machine,
         is_stopped: Callable[[], str],
-        narrowed: Callable[[Iterable[str], Iterable[str]], tuple[CheckoutCells, Run]],
+        narrowed: Callable[[Iterable[str], Iterable[str]], CheckoutCells],
         seconds_left: Callable[[], float | None],
         extras: Sequence[str] = (),
     ) -> None:
-        self._cells, self._run, self._is_stopped = cells, run, is_stopped
+        self._cells, self._machine, self._is_stopped = cells, machine, is_stopped
         self._narrowed, self._seconds_left = narrowed, seconds_left
         self._seconds: Mapping[str, float] = {}
         self._slow: frozenset[str] = frozenset()
         facts = cells.facts
         cell = next(c for c in checkout_cells(facts) if c.recipe == "fresh")
         self._inputs = inputs_of(facts, cell)
-        self._locker = CheckoutLocker(locker, cells.pin_of(cell))
+        self._locker = CheckoutLocker(machine.locker(), cells.pin_of(cell))
         release = facts.subject_release(cell)
         assert release is not None, "the checkout is the release"
         python = cell.on(facts.matrix.interpreters.name).version
@@ -481,7 +479,7 @@ class MinimumSearch:
 
     def _narrow(self, files: Collection[str]) -> bool:
         """Go on with these test files; return whether they pass alone with the newest versions."""
-        self._cells, self._run = self._narrowed(files, self._slow)
+        self._cells = self._narrowed(files, self._slow)
         self._tried = {}
         is_whole = not self._slow and {name.partition("::")[0] for name in self._seconds} <= {
             *files
@@ -489,7 +487,7 @@ class MinimumSearch:
         return is_whole or self._try("newest", {}).probe == "works"
 
     def _settle(self) -> None:
-        whole = self._cells, self._run, self._tried
+        whole = self._cells, self._tried
         files: frozenset[str] = frozenset()
         starts = {name: self._floor(name) for name in self._bounded}
         while starts:
@@ -517,7 +515,7 @@ class MinimumSearch:
                 self._lower(starts)
                 self._reprieve()
             finally:
-                self._cells, self._run, self._tried = whole
+                self._cells, self._tried = whole
             starts = dict(self._held)
             self._held = {}
 
@@ -701,7 +699,8 @@ class MinimumSearch:
         if why := self._is_stopped():
             raise SearchStopped(why)
         self.runs += 1
-        result = self._run({_cell(label, lock): lock})
+        locks = {_cell(label, lock): lock}
+        result = self._cells.run({}, self._machine, RunOptions(), locks)
         if why := self._is_stopped():
             raise SearchStopped(why)
         return result

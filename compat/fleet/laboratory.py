@@ -5,8 +5,8 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 from packaging.requirements import Requirement
@@ -17,11 +17,11 @@ from uv import find_uv_bin
 from compat.declare.parsing import minor_series
 from compat.errors import UsageError
 from compat.files import read
-from compat.fleet.batch import BatchResult, BatchSteps
+from compat.fleet.batch import Batch, BatchResult, BatchSteps, Machine, RunOptions
 from compat.index.release import releases_of
 from compat.index.settings import IndexSettings
 from compat.lock.lock_text import decode_lock, encode_pin
-from compat.lock.lockfile import Inputs, Lock, Locker, Pin
+from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.lock.mixed import Asks, published_asks, tree_of, usable_wheel
 from compat.lock.uv import index_arguments, run_tool
 from compat.plan.platform import without_build
@@ -71,17 +71,6 @@ def unpacked(
 RETRIES = 2
 
 
-class LabSteps(NamedTuple):
-    """The callbacks of a search; `run_batch` runs locks of no cells."""
-
-    run_cell: Callable[[str], BatchResult]
-    run_batch: Callable[[BatchSteps, Mapping[str, Lock]], BatchResult]
-    locker: Callable[[], Locker]
-    clock: Callable[[], float]
-    is_stopped: Callable[[], bool]
-    tell: Callable[[str], None]
-
-
 class LockLaboratory:
     """A Laboratory over a workspace.
 
@@ -90,11 +79,11 @@ class LockLaboratory:
     """
 
     def __init__(
-        self, workspace: Workspace, folder: Path, steps: LabSteps, budget: float | None
+        self, workspace: Workspace, folder: Path, machine: Machine, budget: float | None
     ) -> None:
-        self._workspace = workspace
-        self._steps = steps
-        self._budget = budget
+        """No run begins after `budget` seconds."""
+        self._workspace, self._machine = workspace, machine
+        self._budget, self._began = budget, machine.clock()
         folder.mkdir(parents=True, exist_ok=True)
         self._store = RecordFiles(folder)
         self._cells: dict[str, str] = {}
@@ -110,7 +99,7 @@ class LockLaboratory:
             return decode_lock(read(Path(name)).decode(errors="replace"), name)
         lock = self._workspace.lock(name)
         if lock is None:
-            result = self._ran(lambda: self._steps.run_cell(name), name)
+            result = self._ran(partial(self._machine.run, [name], RunOptions()), name)
             lock = self._workspace.lock(name)
             if lock is None:
                 hint = f"compat find repair {self._workspace.name} {name} shows the smallest change"
@@ -170,11 +159,12 @@ class LockLaboratory:
         cell = self._cells.get(_key(lock))
         steps = BatchSteps(add=lambda record, _: self._store.add(record))
         for _ in range(1 + RETRIES):
-            self._steps.tell(f"run {self.runs + 1}: {what}")
+            self._machine.tell(f"run {self.runs + 1}: {what}")
             if cell is None:
-                self._ran(lambda: self._steps.run_batch(steps, {_name(lock): lock}), what)
+                batch = Batch(self._workspace, self._machine, steps, RunOptions())
+                self._ran(partial(batch.run, [], {_name(lock): lock}), what)
             else:
-                self._ran(lambda: self._steps.run_cell(str(cell)), what)
+                self._ran(partial(self._machine.run, [cell], RunOptions()), what)
             records = self.results(lock)
             if len(records) > before:
                 return records[-1]
@@ -184,7 +174,7 @@ class LockLaboratory:
     def lock_at(self, moment: datetime.datetime) -> Lock | None:
         inputs = self._ends[1].inputs
         asked = msgspec.structs.replace(inputs, as_of=moment, cell=f"{inputs.cell}-{moment:%Y%m%d}")
-        answer = self._steps.locker().lock(asked)
+        answer = self._machine.locker().lock(asked)
         return answer if isinstance(answer, Lock) else None
 
     def releases(self, package: str) -> Sequence[Pin]:
@@ -227,10 +217,11 @@ class LockLaboratory:
             return api_change(good, bad, modules, text, is_older=is_older)
 
     def _ran(self, run: Callable[[], BatchResult], what: str) -> BatchResult:
-        if self._budget is not None and self._steps.clock() >= self._budget:
+        spent = (self._machine.clock() - self._began).total_seconds()
+        if self._budget is not None and spent >= self._budget:
             raise SearchStopped(f"the budget is spent before {what}")
         result = run()
-        if self._steps.is_stopped():
+        if self._machine.cancel.is_set():
             raise SearchStopped("it was interrupted")
         self.runs += 1
         if result.suite_faults:

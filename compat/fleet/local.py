@@ -65,26 +65,6 @@ class Reporter(Protocol):
         """Called once when a worker stops before all jobs are done."""
 
 
-class Fleet(Protocol):
-    """Workers that run jobs."""
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether every worker has stopped, so that new jobs will not run."""
-
-    @property
-    def stopped(self) -> dict[int, str]:
-        """Why each stopped worker stopped."""
-
-    def run(
-        self, jobs: Iterable[Job], canary: Callable[[Job], Job], keep: Keep, reporter: Reporter
-    ) -> int:
-        """Run the jobs as they arrive; `keep` is called once for each that ended.
-
-        Jobs are made lazily while earlier cells run. Return how many have no stored result.
-        """
-
-
 class Station:
     """How one worker runs a job: a daily canary first, then the attempts at the cell."""
 
@@ -200,18 +180,22 @@ class Local:
         self._benches, self._now, self._cancel = benches, now, cancel
         self._workers, self._attempts, self._run_cell = workers, attempts, run_cell
         self._lost = 0
-        self.stopped: dict[int, str] = {}
+        self.stopped: dict[int, str] = {}  # why each stopped worker did
         # The jobs that no worker has taken yet; more may follow until it is closed.
         self._waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self._closed = threading.Event()
 
     @property
     def is_spent(self) -> bool:
+        """Whether every worker has stopped, so that new jobs will not run."""
         return len(self.stopped) >= self._workers
 
     def run(
         self, jobs: Iterable[Job], canary: Callable[[Job], Job], keep: Keep, reporter: Reporter
     ) -> int:
+        """Run the jobs as they arrive, made lazily while earlier cells run; `keep` is called once
+        for each that ended. Return how many have no stored result.
+        """
         # A worker starts on demand for a job: there are never more workers than jobs.
         threads: list[threading.Thread] = []
         try:

@@ -12,7 +12,6 @@ from typing import Any, TypeGuard
 from msgspec.structs import replace
 
 from compat.run.evidence import MOST_METRIC, Evidence, Metric, Raised, Trial
-from compat.value import Value
 
 # Any name below a cell's folder can be a link to a file that the cell itself could not read, a FIFO
 # without a writer, or an endless device.
@@ -53,8 +52,6 @@ def read_bytes(folder: Path, name: str, most: int) -> bytes:
 # The plugin's events file, below the cell's folder.
 EVENTS = "home/events.jsonl"
 LARGEST = 20_000_000
-# Bytes read at a look while the suite runs: some 150 events, parsed in less than 10 ms.
-LOOK = 64 * 1024
 _LONGEST = 500
 _MOST_MODULES = 100_000
 _MOST_SECONDS = 1e9
@@ -62,66 +59,25 @@ _MOST_SECONDS = 1e9
 _ENDS = (0, 1, 5)
 
 
-class SuiteProgress(Value, frozen=True):
-    """The running test's number, from 1, and the number collected; None if inconsistent."""
+def suite_progress(cell: Path) -> str:
+    """Return how far a running suite is, `test 12 of 133`; empty before its collection has ended.
 
-    running: int
-    collected: int | None
-
-
-class SuiteWatch:
-    """The progress of a running cell's suite, read from its events; for display only.
-
-    Each look reads what is new since the last one, at most LOOK bytes. No verdict depends on it, so
-    a lying cell only falsifies its own numbers.
+    For display only: a lying cell falsifies its own numbers.
     """
-
-    def __init__(self, cell: Path) -> None:
-        self._cell = cell
-        self._offset = 0
-        self._rest = b""
-        self._is_overlong = False
-        self._collected: int | None = None
-        self._ended = 0
-
-    @property
-    def held(self) -> int:
-        return len(self._rest)
-
-    def look(self) -> SuiteProgress | None:
-        """None until the collection is over."""
-        *lines, rest = (self._rest + self._read()).split(b"\n")
-        if self._is_overlong and lines:
-            del lines[0]
-            self._is_overlong = False
-        for line in lines:
-            self._count(_object(line.decode("utf-8", errors="replace")))
-        self._is_overlong = self._is_overlong or len(rest) > LOOK
-        self._rest = b"" if self._is_overlong else rest
-        if self._collected is None:
-            return None
-        if self._ended > self._collected:
-            return SuiteProgress(running=self._ended, collected=None)
-        return SuiteProgress(
-            running=min(self._ended + 1, self._collected), collected=self._collected
-        )
-
-    def _read(self) -> bytes:
-        try:
-            with open(open_plain(self._cell, EVENTS), "rb", buffering=0) as file:
-                file.seek(self._offset)
-                new = file.read(LOOK)
-        except OSError:
-            return b""
-        self._offset += len(new)
-        return new
-
-    def _count(self, event: dict[str, Any]) -> None:
-        match event.get("event"):
-            case "collected" if self._collected is None and _is_count(event.get("count")):
-                self._collected = int(event["count"])
-            case "end" if self._collected is not None:
-                self._ended += 1
+    try:
+        events = read_bytes(cell, EVENTS, LARGEST)
+    except OSError:
+        return ""
+    place = max(events.find(b'"event": "collected"'), 0)
+    line = events[events.rfind(b"\n", 0, place) + 1 : events.find(b"\n", place)][:_LONGEST]
+    event = _object(line.decode(errors="replace"))
+    collected = event.get("count") if event.get("event") == "collected" else None
+    if not _is_count(collected):
+        return ""
+    ended = events.count(b'"event": "end"', place)
+    if ended > collected:
+        return f"test {ended:,}"
+    return f"test {min(ended + 1, collected):,} of {collected:,}"
 
 
 def read_probe(cell: Path, name: str) -> tuple[float | None, Raised | None]:
@@ -237,7 +193,7 @@ class _Reading:
         self.fault = self.fault or why
 
 
-def _is_count(number: object) -> bool:
+def _is_count(number: object) -> TypeGuard[int]:
     return isinstance(number, int) and _is_within(number, 0, 999_999)
 
 

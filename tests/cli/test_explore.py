@@ -36,9 +36,7 @@ def runs(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[st
     suite.write_text(MARKED, encoding="utf-8")
     began: list[tuple[str, str]] = []
 
-    def passing(
-        workspace: Any, cells: Any, machine: Any, options: Any, cancel: Any, reporter: Any
-    ) -> BatchResult:
+    def passing(workspace: Any, cells: Any, machine: Any, options: Any) -> BatchResult:
         (cell,) = cells
         began.append((cell, options.tier))
         workspace.store.add(passed(workspace, cell, options.tier))

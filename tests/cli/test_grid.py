@@ -13,7 +13,7 @@ from support.printed import every_state
 
 from compat.cli.grid import print_grid
 from compat.cli.options import workspace_of
-from compat.cli.reports import learnt, next_step
+from compat.cli.reports import learnt
 from compat.cli.verdicts import print_failures, print_verdicts
 from compat.results.answer import representative
 from compat.results.judge import EvaluationContext
@@ -166,25 +166,23 @@ def test_a_run_ends_with_a_sentence_for_each_place_by_what_ran(workspace: Worksp
     outcomes = outcomes_of(
         workspace, "py3.8-dep1-demo1.0", "py3.8-dep1-demo1.0+dated", "py3.9-dep2-demo1.0+relaxed"
     )
-    assert learnt(workspace, outcomes) == [
+    assert learnt(workspace, outcomes) == (
         "demo 1.0 with dep 1 on Python 3.8 works as published, with packages of its time; as"
         " published, it cannot be installed today: the package index has no dep==1.0.",
         "demo 1.0 with dep 2 on Python 3.9 partly works when the requirements on dep are changed"
         " (1 of 2 works; 1 fails in this combination).",
-    ]
-    assert next_step(workspace, outcomes) == (
         "Next: compat advise demo recommends what to install; compat show demo"
-        " py3.8-dep1-demo1.0+dated shows its test results and how to reproduce them."
+        " py3.8-dep1-demo1.0+dated shows its test results and how to reproduce them.",
     )
 
 
 def test_what_did_not_run_now_is_not_claimed(workspace: Workspace) -> None:
     fresh = outcomes_of(workspace, "py3.8-dep1-demo1.0")
-    (sentence,) = learnt(workspace, fresh)
+    sentence, following = learnt(workspace, fresh)
     assert "works" not in sentence
-    assert "advise" not in next_step(workspace, fresh)
-    assert learnt(workspace, {}) == []
-    assert "compat show demo CELL" in next_step(workspace, {})
+    assert "advise" not in following
+    (following,) = learnt(workspace, {})
+    assert "compat show demo CELL" in following
 
 
 @pytest.mark.parametrize(
@@ -193,14 +191,14 @@ def test_what_did_not_run_now_is_not_claimed(workspace: Workspace) -> None:
 def test_an_earlier_success_is_not_sold_as_one_of_this_run(
     workspace: Workspace, outcome: str
 ) -> None:
-    sentences = learnt(workspace, {"py3.9-dep2-demo2.0": outcome})
+    *sentences, following = learnt(workspace, {"py3.9-dep2-demo2.0": outcome})
     assert not any(" works" in sentence for sentence in sentences)
-    assert "advise" not in next_step(workspace, {"py3.9-dep2-demo2.0": outcome})
+    assert "advise" not in following
 
 
 def test_many_places_are_counted_and_the_best_is_named(workspace: Workspace) -> None:
     cells = [entry.cell.id for entry in workspace.known.entries if entry.runs]
-    (sentence,) = learnt(workspace, outcomes_of(workspace, *cells))
+    sentence, _ = learnt(workspace, outcomes_of(workspace, *cells))
     assert sentence == (
         "Of 6 combinations that ran, 3 work and 1 partly works. The best of them: demo 2.0 with"
         " dep 2 on Python 3.9 works as published."
@@ -215,7 +213,7 @@ def test_the_packages_whose_pins_were_changed_are_named(
     lock = lock_of(cell)
     shelf = Shelf([ran(lock, capabilities=statuses(**{"import": "yes"}))], [lock])
     with repository(shelf) as root:
-        (sentence,) = learnt(_workspace(root), {cell: "pass"})
+        sentence, _ = learnt(_workspace(root), {cell: "pass"})
     assert sentence == (
         "demo 1.0 with dep 2 on Python 3.9 works when the requirements on dep are changed."
     )

@@ -1,8 +1,9 @@
 """What a search for blame may have run, and when it stops: budget, interruption, lost runs."""
 
 import datetime
+import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -10,8 +11,8 @@ from support.ran import Run, batch_result
 
 from compat.cli.options import workspace_of
 from compat.errors import UsageError
-from compat.fleet.batch import BatchResult
-from compat.fleet.laboratory import LabSteps, LockLaboratory
+from compat.fleet.batch import Batch, BatchResult
+from compat.fleet.laboratory import LockLaboratory
 from compat.lock.lockfile import Lock
 from compat.run.outcome import Failed
 from compat.search.blame import SearchStopped
@@ -23,23 +24,19 @@ class Machine:
     """A machine whose runs leave nothing behind; it counts them."""
 
     def __init__(self, tmp_path: Path) -> None:
-        self.seconds, self.runs, self.stopped = 0.0, 0, False
+        self.seconds, self.runs, self.cancel = 0.0, 0, threading.Event()
         self.folder = tmp_path
         self.faults: tuple[Failed, ...] = ()
 
-    def result(self, *_: Any) -> BatchResult:
+    def run(self, *_: Any) -> BatchResult:
         self.runs += 1
         return batch_result(self.folder, self.faults)
 
-    def steps(self) -> LabSteps:
-        return LabSteps(
-            run_cell=self.result,
-            run_batch=self.result,
-            locker=lambda: None,  # type: ignore[arg-type,return-value]
-            clock=lambda: self.seconds,
-            is_stopped=lambda: self.stopped,
-            tell=lambda line: None,
-        )
+    def clock(self) -> datetime.datetime:
+        return datetime.datetime.fromtimestamp(self.seconds, datetime.timezone.utc)
+
+    def tell(self, line: str) -> None:
+        """Say nothing."""
 
 
 @pytest.fixture
@@ -48,11 +45,14 @@ def machine(tmp_path: Path) -> Machine:
 
 
 @pytest.fixture
-def laboratory(run: Run, root: Path, tmp_path: Path, machine: Machine) -> LockLaboratory:
+def laboratory(
+    run: Run, root: Path, tmp_path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> LockLaboratory:
     run("matrix", "discover", "demo", "--write")
     assert run("matrix", "lock", "demo", CELL, f"{CELL}+dated").code == 0
-    workspace = workspace_of("demo", root)
-    return LockLaboratory(workspace, tmp_path / "blame" / "demo", machine.steps(), 60.0)
+    workspace, folder = workspace_of("demo", root), tmp_path / "blame" / "demo"
+    monkeypatch.setattr(Batch, "run", machine.run)
+    return LockLaboratory(workspace, folder, cast(Any, machine), 60.0)
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_no_run_begins_after_the_budget(
 def test_an_interruption_ends_the_search(
     laboratory: LockLaboratory, lock: Lock, machine: Machine
 ) -> None:
-    machine.stopped = True
+    machine.cancel.set()
     with pytest.raises(SearchStopped, match="interrupted"):
         laboratory.run(lock, "a mix")
 

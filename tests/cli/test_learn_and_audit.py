@@ -13,8 +13,9 @@ from support.local_index import DEMO, fill
 from support.ran import Ran, Run
 
 from compat.cli import budget
+from compat.cli.machine import level_of
 from compat.cli.options import workspace_of
-from compat.cli.this_machine import MachineSearch
+from compat.cli.this_machine import ThisMachine
 from compat.run.outcome import parse_outcome
 
 # Each runs real cells, builds or installs.
@@ -182,7 +183,7 @@ def test_a_relaxed_cell_that_cannot_be_installed_with_other_packages_free_has_no
     workspace = workspace_of("demo", root)
     entry = workspace.snapshot.by_id["py3.11-dep2-demo1.0+relaxed"]
     outcome = parse_outcome("import-fail:error(demo/__init__.py:1)")
-    session = budget._Session(workspace, MachineSearch(workspace, ""))
+    session = budget._Session(workspace, ThisMachine(workspace, level_of("")))
     found = session.audit(replace(entry, kind="broken", evidence="inferred", outcome=outcome))
     assert found.route == "free"
     # This index has wheels that no installer takes.

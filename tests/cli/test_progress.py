@@ -13,6 +13,7 @@ from packaging.version import Version
 from rich.console import Console
 from support.evidence import evidence
 
+from compat.cli import progress
 from compat.cli.progress import Progress
 from compat.declare.suite_table import Suite
 from compat.lock.lockfile import Inputs, Lock
@@ -56,9 +57,7 @@ class Watched:
         **known: Any,
     ) -> None:
         self.clock = Clock()
-        # Not a terminal, so that no thread draws: the tests do.
-        console = Console(file=io.StringIO(), force_terminal=False)
-        self.progress = Progress(expected, workers, console=console, clock=self.clock, **known)
+        self.progress = Progress(expected, workers, clock=self.clock, **known)
 
     def shown(self, width: int = 120) -> str:
         """Return what the display looks like now on a terminal of that width."""
@@ -66,7 +65,7 @@ class Watched:
         console = Console(
             file=file, record=True, width=width, force_terminal=True, color_system="truecolor"
         )
-        console.print(self.progress)
+        console.print(self.progress._text())
         return console.export_text()
 
 
@@ -90,12 +89,10 @@ def test_a_worker_shows_cell_step_test_and_what_is_left(tmp_path: Path, width: i
     watched.clock.now = 60.0
     shown = watched.shown(width)
     assert CELL in shown
-    assert ("test 12 of 133" if width == 40 else "suite, test 12 of 133") in shown
-    assert "about 4 min left" in shown
+    assert "suite, test 12 of 133, 60 s, about 4 min left" in " ".join(shown.split())
     assert "0 of 2 cells, about 6 min left" in shown
-    assert ("━" in shown) is (width >= 60)
     assert max(map(len, shown.splitlines())) <= width
-    assert len(shown.splitlines()) == (2 if width == 120 else 3)
+    assert len(shown.splitlines()) == {120: 2, 80: 3, 40: 5}[width]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -183,7 +180,7 @@ def test_a_cell_whose_result_is_held_back_does_not_hide_the_next() -> None:
     watched.progress.began(0, job("a"))
     watched.progress.began(0, job("b"))
     watched.progress.ended(0, job("a"), (_judged(1.0),))
-    assert "0  b" in watched.shown()
+    assert "worker 0 b" in watched.shown()
 
 
 @pytest.mark.parametrize("hostile", ["fifo", "link", "long-line", "escapes", "huge", "too-many"])
@@ -228,7 +225,7 @@ def test_a_lying_cell_only_makes_its_own_line_wrong(
 
 def test_without_a_terminal_all_that_runs_is_one_line(tmp_path: Path) -> None:
     watched = Watched({"a": 100.0, "b": 100.0, "c": 100.0}, workers=2)
-    assert watched.progress.running_line() == ""
+    assert len(watched.progress.lines()) == 1
     watched.progress.began(0, job("a"))
     watched.progress.entered(0, job("a"), "suite", tmp_path)
     say_in_cell(tmp_path, {"event": "collected", "count": 5}, *ends(3))
@@ -236,17 +233,18 @@ def test_without_a_terminal_all_that_runs_is_one_line(tmp_path: Path) -> None:
     watched.progress.entered(1, job("b"), "install", tmp_path)
     watched.progress.locking("c")
     watched.clock.now = 60.0
-    assert watched.progress.running_line() == (
-        "0 of 3 cells; worker 0 a suite, test 4 of 5, worker 1 b install and c lock;"
-        " about 100 s left"
-    )
+    assert watched.progress.lines() == [
+        "worker 0 a suite, test 4 of 5, 60 s, about 40 s left",
+        "worker 1 b install, 60 s, about 40 s left",
+        "resolver c lock, 60 s",
+        "0 of 3 cells, about 100 s left",
+    ]
 
 
 def test_without_a_terminal_the_line_comes_again_and_again_until_the_end(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    console = Console(file=io.StringIO(), force_terminal=False)
-    progress = Progress({"a": None}, 1, console=console, minute=0.01)
+    progress = Progress({"a": None}, 1, minute=0.01)
     with progress:
         progress.began(0, job("a"))
         text = ""
@@ -256,6 +254,19 @@ def test_without_a_terminal_the_line_comes_again_and_again_until_the_end(
                 break
             threading.Event().wait(0.01)
     assert text.count("worker 0 a starting") >= 2
+
+
+def test_on_a_terminal_what_runs_stands_below_what_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
+    monkeypatch.setattr(progress, "stderr_console", lambda **_: console)
+    with Progress({"a": None}, 1) as watched:
+        watched.began(0, job("a"))
+        watched.tell("locked again")
+        watched.ended(0, job("a"), (_judged(1.0),))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert shown.index("locked again") < shown.rindex("0 of 1 cell")
+    assert "[1/1] a  pass" in shown
+    assert shown.endswith("1 of 1 cell\n\x1b[?25h")
 
 
 def _judged(seconds: float) -> JudgedRun:

@@ -7,7 +7,7 @@ import pytest
 from support.world import matrix_of, world
 
 from compat.declare.matrix import Matrix
-from compat.declare.suite import Brought, suite_faults
+from compat.declare.suite import suite_faults
 
 MATRIX = matrix_of(world("platforms"))  # its oldest interpreter is Python 3.7
 GOOD = {"test_all.py": "def test_one():\n    pass\n", "pytest.ini": "[pytest]\naddopts = -q\n"}
@@ -21,7 +21,7 @@ def asking(*requirements: str) -> Matrix:
 def lines(
     texts: dict[str, str] | None,
     matrix: Matrix | None = None,
-    tell: Callable[[], Brought] = Brought,
+    tell: Callable[[], frozenset[str]] = frozenset,
 ) -> list[str]:
     source = "matrices/demo/matrix.toml"
     return [
@@ -73,102 +73,12 @@ def test_settings_that_cannot_be_read_are_a_fault(text: str) -> None:
     assert line.startswith("matrices/demo/suite/pytest.ini: is not")
 
 
-# Imports and plugins that nothing brings. What is in doubt stays unsaid, as a fault keeps every
-# cell from running.
-
-IMPORTING = {"conftest.py": "import os\nimport hypothesis\n", "test_all.py": ""}
-UNREQUIRED = (
-    "matrices/demo/suite/conftest.py:2: imports hypothesis, which suite.requirements do not bring"
-    " (add 'hypothesis' to suite.requirements)"
-)
+# Plugins that nothing brings. What is in doubt stays unsaid, as a fault keeps every cell from
+# running.
 
 
-def brought(*names: str, locked: bool = True) -> Callable[[], Brought]:
-    return lambda: Brought(names=frozenset(names), locked=locked)
-
-
-def test_an_import_that_nothing_brings_is_a_fault_with_its_line() -> None:
-    assert lines(IMPORTING) == [UNREQUIRED]
-    assert lines(IMPORTING, asking("pytest", "numpy")) == [UNREQUIRED]
-    assert lines(IMPORTING, tell=brought("requests")) == [UNREQUIRED]
-
-
-@pytest.mark.parametrize("requirement", ["hypothesis", "Hypothesis[numpy]>=6", "demo-testing"])
-def test_an_import_that_a_requirement_brings_or_may_bring_is_none(requirement: str) -> None:
-    assert lines(IMPORTING, asking("pytest", requirement)) == []
-
-
-@pytest.mark.parametrize("locked", [True, False])
-def test_an_import_that_a_package_is_known_to_bring_is_none(locked: bool) -> None:
-    assert lines(IMPORTING, tell=brought("hypothesis", locked=locked)) == []
-
-
-def test_a_library_is_missed_only_where_locks_say_that_no_cell_has_it() -> None:
-    texts = GOOD | {"test_all.py": "import yaml\nimport numpy as np, numpy.linalg\n"}
-    assert lines(texts) == []
-    assert lines(texts, tell=brought("attrs", locked=False)) == []
-    (line,) = lines(texts, tell=brought("numpy"))
-    assert line.startswith("matrices/demo/suite/test_all.py:1: imports yaml, ")
-    assert line.endswith("(add 'pyyaml' to suite.requirements)")
-
-
-def test_what_a_locked_cell_holds_counts_more_than_what_may_be() -> None:
-    assert lines(IMPORTING, asking("pytest", "demo-testing"), brought("pytest")) == [UNREQUIRED]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "try:\n    import hypothesis\nexcept ImportError:\n    hypothesis = None\n",
-        "def test_a():\n    import hypothesis\n",
-        "import sys\nif sys.version_info > (3, 9):\n    import hypothesis\n",
-        "import pytest\npytest.importorskip('hypothesis')\nimport hypothesis\n",
-        "from . import hypothesis\n",
-        "from .hypothesis import given\n",
-        "import an_odd_module\n",
-        "import hypothesis\n(",
-    ],
-)
-def test_an_import_that_may_be_all_right_is_none(text: str) -> None:
-    imports = [line for line in lines(GOOD | {"test_b.py": text}) if "imports" in line]
-    assert imports == []
-
-
-def test_a_module_of_the_suite_is_looked_into_where_a_test_imports_it() -> None:
-    helper = {"deep/mock.py": "", "helper.py": "import freezegun\n", "unused.py": "import ddt\n"}
-    (line,) = lines(helper | {"test_all.py": "from helper import x\nimport mock\n"})
-    assert line.startswith("matrices/demo/suite/helper.py:1: imports freezegun, ")
-
-
-def test_modules_of_the_suite_that_import_each_other_are_read_once() -> None:
-    helpers = {"helper.py": "import other\nimport ddt\n", "other.py": "import helper\n"}
-    (line,) = lines(helpers | {"test_all.py": "import helper\nimport other\n"})
-    assert line.startswith("matrices/demo/suite/helper.py:2: imports ddt, ")
-
-
-def test_a_plugin_of_pytest_is_brought_by_the_distribution_of_its_name() -> None:
-    (line,) = lines({"test_all.py": "import pytest_mock\n"})
-    assert line.endswith("(add 'pytest-mock' to suite.requirements)")
-
-
-def test_extras_and_packages_for_tests_may_bring_tools() -> None:
-    assert lines(IMPORTING, asking("pytest", "numpy[all]")) == []
-    axes = (*MATRIX.axes[:-1], msgspec.structs.replace(MATRIX.axes[-1], package="demo-testing"))
-    assert lines(IMPORTING, msgspec.structs.replace(asking("pytest"), axes=axes)) == []
-
-
-def test_a_module_of_the_matrix_itself_is_no_fault() -> None:
-    suite = msgspec.structs.replace(asking("pytest").suite, module="hypothesis.core")
-    assert lines(IMPORTING, msgspec.structs.replace(MATRIX, suite=suite)) == []
-    axes = (*MATRIX.axes[:-1], msgspec.structs.replace(MATRIX.axes[-1], package="PyYAML"))
-    texts = {"test_all.py": "import yaml\n"}
-    matrix = msgspec.structs.replace(asking("pytest"), axes=axes)
-    assert lines(texts, matrix, brought("numpy")) == []
-
-
-def test_a_file_that_the_suite_may_leave_out_is_not_looked_into() -> None:
-    texts = {"conftest.py": "collect_ignore = ['test_b.py']\n", "test_a.py": ""}
-    assert lines(texts | {"test_b.py": "import hypothesis\n"}) == []
+def brought(*names: str) -> Callable[[], frozenset[str]]:
+    return lambda: frozenset(names)
 
 
 @pytest.mark.parametrize(

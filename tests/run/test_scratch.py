@@ -60,13 +60,6 @@ def test_a_pipe_and_a_file_are_removed_and_what_is_not_there_is_no_fault(tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_names_that_the_removal_gives_are_those_of_no_cell(tmp_path: Path) -> None:
-    for name in ("a/0/x", "b/0/x", "0/0/0"):
-        (tmp_path / "cell" / name).mkdir(parents=True)
-    files.remove_tree(tmp_path / "cell")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_new_folder_is_never_one_that_is_there(tmp_path: Path) -> None:
     wanted = tmp_path / "cell" / "20260101T000000Z"
     names = [files.new_folder(wanted).name for _ in range(3)]

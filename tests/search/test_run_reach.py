@@ -12,7 +12,6 @@ from support.world import FRAME_MATRIX, catalogue_of, matrix_of
 
 from compat.declare.load import Declared
 from compat.fleet.explore import (
-    ExploreLimits,
     Explorer,
     LockAnswer,
     open_work,
@@ -237,9 +236,8 @@ def test_a_run_that_ended_without_a_verdict_runs_no_longer() -> None:
         can_run=lambda cell: True,
         audit=lambda entry: pytest.fail("nothing is inferred here"),
     )
-    limits = ExploreLimits(seconds=600, has_core=False)
-    explorer = Explorer(of, steps, limits, lambda: 0.0, threading.Event())
-    explorer.explore(lambda: None)
+    explorer = Explorer(of, steps, lambda: 0.0, threading.Event(), has_core=False)
+    explorer.explore(600, lambda: None)
     ended = RunReach(of)
     ended.blocked(cells(of)[LAST])
     last_but_one = cells(of)[LAST - 1]
@@ -261,7 +259,7 @@ def test_a_lesson_is_asked_beside_every_cell_and_not_in_the_place_of_one() -> No
         can_run=lambda cell: False,
         audit=lambda entry: pytest.fail("nothing is inferred here"),
     )
-    limits = ExploreLimits(seconds=600, workers=0)
     lessons = [cells(of)[3]]
-    Explorer(of, steps, limits, lambda: 0.0, threading.Event(), (), lessons).explore(lambda: None)
+    explorer = Explorer(of, steps, lambda: 0.0, threading.Event(), workers=0, lessons=lessons)
+    explorer.explore(600, lambda: None)
     assert {*asked} == {*of.by_id}
