@@ -390,7 +390,9 @@
     const sideOf = async (name) => {
       const release = name.includes("-") ? null : await json(`${api}releases/${axis}/${coded(name)}.json`);
       const id = release ? release.representative : name;
-      return { name, release, cell: id && await json(`${api}cells/${coded(id)}.json`) };
+      const cell = id && await json(`${api}cells/${coded(id)}.json`);
+      const lock = cell && cell.links.lock ? await (await fetch(form.dataset.site + cell.links.lock)).text() : "";
+      return { name, release, cell, packages: new Map([...lock.matchAll(/^([a-z0-9][\w.-]*)==(\S+)/gm)].map(([, pin, version]) => [pin, version])) };
     };
     const table = (head, rows) => {
       const made = make("table", "", { class: "plain sides" });
@@ -434,7 +436,7 @@
       if (from.cell && to.cell) {
         const values = (side) => new Map(side.cell.metrics.map((one) => [one.name, `${Number(one.value.toPrecision(4)).toLocaleString("en")} ${one.unit}`]));
         const [here, there] = [values(from), values(to)];
-        const [old, fresh] = [from, to].map((side) => new Map(Object.entries(side.cell.packages)));
+        const [old, fresh] = [from.packages, to.packages];
         parts.push(make("h2", "Measurements"), table(["Measured", from.name, to.name], [...here].filter(([name]) => there.has(name)).map(([name, value]) => [metrics.get(name) || name.replaceAll("_", " "), value, there.get(name)])));
         const changed = differing(old, fresh);
         const more = make("details", "");

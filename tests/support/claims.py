@@ -22,6 +22,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from support.documents import named_rows
+
 MONTHS = [
     "January",
     "February",
@@ -218,7 +220,7 @@ class Site:
 
     @functools.cache  # noqa: B019
     def api(self, name: str) -> Any:
-        return json.loads((self.folder / "api/v1" / self.matrix / f"{name}.json").read_bytes())
+        return named_rows((self.folder / "api/v1" / self.matrix / f"{name}.json").read_bytes())
 
     @functools.lru_cache(maxsize=64)  # noqa: B019
     def strings(self, name: str) -> list[str]:
@@ -403,7 +405,13 @@ class Site:
 
     @functools.cached_property
     def names_of_packages(self) -> set[str]:
-        return {name for c in self.cells for name in self.api(f"cells/{c}")["packages"]}
+        return {name for c in self.cells for name in self.pins(c)}
+
+    @functools.lru_cache(maxsize=64)  # noqa: B019
+    def pins(self, cell: str) -> dict[str, str]:
+        lock = self.api(f"cells/{cell}")["links"]["lock"]
+        text = (self.folder / lock).read_text(encoding="utf-8") if lock else ""
+        return dict(re.findall(r"^([a-z0-9][\w.-]*)==(\S+)", text, re.MULTILINE))
 
     @functools.cached_property
     def asked_days(self) -> set[str]:
@@ -926,7 +934,7 @@ def package(site: Site, block: Block, said: Said) -> bool:
         (linked(site, b) for b in site.reading if b.text.startswith("The nearest cell")), ""
     )
     cell = cell_in(site, block) if block.head == "Here" else green
-    pins = site.api(f"cells/{cell}")["packages"] if cell else {}
+    pins = site.pins(cell) if cell else {}
     if pins.get(block.row, "not installed") == said[1]:
         return True
     # What a run on an earlier lock had is in no published document.
@@ -1061,7 +1069,7 @@ def has(site: Site, cell: str, said: str) -> bool:
     named = tiles(site, said)
     if named is None:
         return False
-    pins = site.api(f"cells/{cell}")["packages"]
+    pins = site.pins(cell)
     return all(
         one in (site.on(cell, name), pins.get(site.axes[name]["package"]))
         for name, one in named.items()

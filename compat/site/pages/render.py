@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from compat.advise.request import label
 from compat.policy.propose import affected_words
-from compat.results.answer import STATE_WORDS, Answer
+from compat.results.answer import STATE_WORDS, Answer, representative
 from compat.results.record import Capability
 from compat.site import paths, status, wording
 from compat.site.edition import Edition, MatrixReport, SiteFile
@@ -315,6 +315,7 @@ _FILTERS = {
     "label": label,
     "fault": wording.fault_words,
     "cause": wording.cause_sentence,
+    "without_path": wording.without_path,
     "kind": wording.cause_words,
     "reason": install_reason,
     "evidence": install_evidence,
@@ -332,4 +333,5 @@ _FILTERS = {
     "sentence": sentence,
     "ticked": ticked,
     "segment": paths.segment,
+    "representative": representative,
 }

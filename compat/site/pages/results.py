@@ -30,7 +30,6 @@ from compat.results.installs import (
     on_platforms,
     plain_installs,
 )
-from compat.results.judged import around_first_error
 from compat.results.record import Capability, Record
 from compat.results.table import SIGNS, ReleaseColumn
 from compat.run.outcome import Failed, Outcome, parse_outcome
@@ -948,7 +947,7 @@ def cell_view(
         remarks=records[-1].remarks if records else (),
         isolation=records[-1].isolation if records else "",
         lock=report.locks.get(cell.id),
-        failure=_failure(report, entry, records, neighbours, installed),
+        failure=_failure(report, entry, neighbours, installed),
         # Each attempt with its record, and whether it counts; a record of one try has no list.
         attempts=[
             (record, attempt, attempt.outcome in counting.get(record.started, ()))
@@ -997,7 +996,6 @@ def _summary(entry: Answer, records: tuple[Record, ...]) -> str:
 def _failure(
     report: MatrixReport,
     entry: Answer,
-    records: tuple[Record, ...],
     neighbours: "Neighbours",
     installed: dict[str, str],
 ) -> Doc | None:
@@ -1008,10 +1006,8 @@ def _failure(
     green, others = neighbours.greener(entry) if fails else None, dict[str, str]()
     if green is not None:
         others = packages(report, green.cell.id, report.newest_records(green.cell.id))
-    failed = [record for record in records if outcome in record.outcomes]
     return Doc(
         known=report.snapshot.explained(entry),
-        log=around_first_error(failed[-1].log, before=18, after=6) if failed else "",
         green=green,
         differences=differences(installed, others) if installed and others else [],
     )
