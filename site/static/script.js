@@ -414,7 +414,7 @@
       return names.length ? [make("p", `${heading}:`), items] : [];
     };
     const works = (side, name) => side.release.ranges.filter((one) => one.axis === name && ["works", "relaxed", "decayed"].includes(one.state)).flatMap((one) => one.coordinates).sort((one, other) => before(numbers(one), numbers(other))).join(", ") || "none tested";
-    const statuses = (cell) => new Map([...cell.works.map((name) => [name, "yes"]), ...cell.capabilities.map((one) => [one.id, one.status])]);
+    const statuses = (cell) => new Map([...cell.works.map((name) => [name, "yes"]), ...Object.keys(cell.absent).map((name) => [name, "absent"]), ...cell.capabilities.map((one) => [one.id, one.status])]);
     const differing = (one, other) => [...new Set([...one.keys(), ...other.keys()])].sort().filter((name) => one.get(name) !== other.get(name));
     const show = async () => {
       const [from, to] = await Promise.all(fields.map((field) => sideOf(field.value)));

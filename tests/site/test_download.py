@@ -24,6 +24,7 @@ from compat.site.edition import SiteFile
 from compat.site.exports.database import downloads
 from compat.site.exports.lock_files import files as installs
 from compat.site.exports.lock_files import fitted, keep_wheels, kept_wheels
+from compat.site.exports.pictures import card_lines
 from compat.site.pages.render import Printer
 from compat.site.publication import sitemap
 from compat.site.writer import is_page

@@ -315,12 +315,12 @@ class MoreCells(Document, frozen=True, kw_only=True):
 
 
 class ExplainedCapability(Capability, frozen=True, kw_only=True):
-    """A capability in a cell.
+    """A capability that fails in a cell.
 
-    `cause` and `subject` say why not; `missing` what an absent one looked for; `spelling` the name
-    under which this version has it; `explained` why, where the matrix declares it. `fault` says
-    whose fault a failure is: of the `combination` (`unexplained` counts as one), of the `release`
-    in every combination, or of the `index`, which no longer has what it needs; else null.
+    `cause` and `subject` say why; `spelling` the name under which this version has it; `explained`
+    why, where the matrix declares it. `fault` says whose fault it is: of the `combination`
+    (`unexplained` counts as one), of the `release` in every combination, or of the `index`, which
+    no longer has what it needs; else null.
     """
 
     explained: str | None
@@ -367,7 +367,8 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     `cautions` are its declarations about other outcomes on other machines.
 
     `helpers` has the result of each test of the suite's own helpers.
-    `works` has each capability that works, `capabilities` all that was said of each other one.
+    `works` has each capability that works, `absent` each that this release does not have, with
+    what was looked for, `capabilities` all that was said of each that fails.
 
     `log` is the excerpt around the first error of the newest run with this outcome, else of the
     newest; empty when it left none. The lock's file has its packages.
@@ -385,6 +386,7 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     reasons: tuple[str, ...]
     obstacle: Obstacle | None
     works: tuple[str, ...]
+    absent: dict[str, tuple[str, ...]]
     capabilities: tuple[ExplainedCapability, ...]
     helpers: dict[str, Status]
     metrics: tuple[Metric, ...]
@@ -467,8 +469,9 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
         reasons=entry.reasons,
         obstacle=entry.obstacle,
         works=tuple(c.id for c in entry.capabilities if c.status == "yes"),
+        absent={c.id: c.missing for c in entry.capabilities if c.status == "absent"},
         capabilities=tuple(
-            _explained(report, entry, c) for c in entry.capabilities if c.status != "yes"
+            _explained(report, entry, c) for c in entry.capabilities if c.status == "no"
         ),
         helpers={helper.id: helper.status for helper in entry.helpers},
         metrics=records[-1].metrics if records else (),
@@ -509,7 +512,7 @@ def _coded(report: MatrixReport) -> tuple[dict[str, Code], str]:
 
 
 def _explained(report: MatrixReport, entry: Answer, capability: Capability) -> ExplainedCapability:
-    issue = None if capability.status == "yes" else report.snapshot.explained(entry, capability)
+    issue = report.snapshot.explained(entry, capability)
     faults = {fault.id: fault.fault for fault in entry.faults}
     because = None if issue is None else issue.because
     return made(ExplainedCapability, capability, explained=because, fault=faults.get(capability.id))
@@ -804,10 +807,6 @@ def schedule_document(report: MatrixReport) -> ScheduleDocument:
     return made(ScheduleDocument, report.schedule, **dated(report))
 
 
-def proposals_document(report: MatrixReport) -> Proposals:
-    return Proposals(**dated(report), proposals=report.proposals, outlooks=report.outlooks)
-
-
 class WorksInstead(Value, frozen=True, kw_only=True):
     """The best tested combination with the same release on the same Python, and its lock file."""
 
@@ -932,10 +931,6 @@ def _installs(
         ),
         **more,
     )
-
-
-def lanes_document(report: MatrixReport) -> LanesDocument:
-    return LanesDocument(**head(report), cells=report.lanes.cells, alerts=report.lanes.alerts)
 
 
 def _instead(report: MatrixReport, install: Install) -> WorksInstead | None:
@@ -1168,7 +1163,7 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile]:
     documents: dict[str, Document] = {
         "minimum": minimum_document(report),
         "schedule": schedule_document(report),
-        "proposals": proposals_document(report),
+        "proposals": made(Proposals, report, **dated(report)),
         "advise": Advise(**dated(report), advice=advise_rows(report.advisor, lines, words)),
         "changes": changes_document(report),
         "plain-installs": plain_document(report),
@@ -1177,7 +1172,7 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile]:
     if report.snapshot.matrix.platforms:
         documents["platform-installs"] = platforms_document(report)
     if report.snapshot.matrix.has_lanes:
-        documents["lanes"] = lanes_document(report)
+        documents["lanes"] = made(LanesDocument, report.lanes, **head(report))
     for title, document in documents.items():
         yield SiteFile(path=api_path(name, title), content=json(document))
     yield SiteFile(path=api_path(name), content=json(index_document(report)))

@@ -67,7 +67,7 @@ def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterable[Row]]]:
     yield (
         "plan_places",
         (
-            (place, recipes.of(tuple((e.recipe, kinds.of(_planned(e))) for e in planned)))
+            (place, recipes.of(tuple((e.cell.recipe, kinds.of(_planned(e))) for e in planned)))
             for place, entries in report.places.items()
             if (planned := [entry for entry in entries if entry.planned])
         ),

@@ -41,7 +41,7 @@ _COLOURS: dict[State, str] = {
 _LONGEST = 80
 _PADDING, _HEIGHT = 6, 20
 # About how wide a letter is in Verdana of 11 pixels; the image stretches the text to its width.
-_LETTER = 6.6
+_LETTER = 6.2
 
 
 class Badge(Value, frozen=True, kw_only=True):

@@ -118,6 +118,8 @@ class Printer:
             if not page.canonical:
                 self.own.append(page.path)
             yield SiteFile(path=page.path, content=self.html(page))
+        # What a program can read here: https://llmstxt.org/
+        yield SiteFile(path="llms.txt", content=self._print("llms.txt", "llms.txt"))
 
     def _about(self) -> Iterator[Page]:
         contents = (self.folder / "pages" / "README.md").read_text(encoding="utf-8")
@@ -156,6 +158,8 @@ class Printer:
             root=urlsplit(self.edition.base_url).path,
             **shown,
         )
+        if not template.endswith(".html"):
+            return text.encode()
         # Between tags a quotation mark needs no entity, and a line no indentation.
         parts = _PREFORMATTED.split(_BETWEEN_TAGS.sub(_bare, text))
         parts[::2] = (_INDENTATION.sub("\n", part) for part in parts[::2])
@@ -277,10 +281,7 @@ def _lines(text: str) -> str:
 
 
 def _why(capability: Capability) -> str:
-    if capability.status == "absent":
-        missing = ", ".join(capability.missing)
-        return f"looked for {missing}" if missing else "this version has no such API"
-    if capability.status == "no" and capability.cause:
+    if capability.cause:
         return f"{wording.cause_words(capability.cause)}: {capability.subject}"
     return capability.subject
 
