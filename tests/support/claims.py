@@ -1467,11 +1467,10 @@ def mark(site: Site, block: Block, said: Said) -> bool:
     told = STATUS[said[2]] == MARKS[said[4]]
     if name not in site.asked:
         return told
-    others = {
-        site.letter(c, name)
-        for c in site.cells
-        if site.on(c, site.subject) == said[1]
-    } - {"-", STATUS[said[2]]}
+    others = {site.letter(c, name) for c in site.cells if site.on(c, site.subject) == said[1]} - {
+        "-",
+        STATUS[said[2]],
+    }
     return (
         told
         and said[1] == site.on(cell, site.subject)

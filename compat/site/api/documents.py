@@ -12,7 +12,7 @@ from importlib import resources
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 from packaging.version import Version
 
 from compat.advise.answer import AsPublished, as_published
@@ -24,6 +24,7 @@ from compat.declare.matrix import Axis, Floor, InterpreterAxis
 from compat.declare.platforms import PLATFORMS, PlatformName, target_of
 from compat.declare.suite_table import Tier
 from compat.index.release import Release
+from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, Recipe, axis_coordinates
 from compat.plan.feasible import Obstacle
 from compat.policy.calendar import Bar, MinimumVersions, Outlook, ScheduledMove
@@ -370,6 +371,7 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     `works` has each capability that works, `absent` each that this release does not have, with
     what was looked for, `capabilities` all that was said of each that fails.
 
+    `commands` of a cell that does not work have no `pyproject`, `project` and `colab`.
     `log` is the excerpt around the first error of the newest run with this outcome, else of the
     newest; empty when it left none. The lock's file has its packages.
     """
@@ -480,11 +482,7 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
         lock_digest=entry.lock_digest or None,
         lifted=tuple(made(LiftedRequirement, each, sentence=each.sentence) for each in changed),
         published=as_published(report.snapshot, entry.cell),
-        commands=None
-        if lock is None
-        else commands(
-            lock, whereabouts(edition, report, lock.inputs), report.snapshot.matrix, changed
-        ),
+        commands=None if lock is None else _commands(edition, report, entry, lock, changed),
         links=_links(report, entry),
     )
 
@@ -516,6 +514,16 @@ def _explained(report: MatrixReport, entry: Answer, capability: Capability) -> E
     faults = {fault.id: fault.fault for fault in entry.faults}
     because = None if issue is None else issue.because
     return made(ExplainedCapability, capability, explained=because, fault=faults.get(capability.id))
+
+
+def _commands(
+    edition: Edition, report: MatrixReport, entry: Answer, lock: Lock, changed: Sequence[Lifted]
+) -> Commands:
+    place, matrix = whereabouts(edition, report, lock.inputs), report.snapshot.matrix
+    ways = commands(lock, place, matrix, changed)
+    # Nobody adds to a project what does not work; it can be reproduced.
+    is_of_use = entry.kind in ("works", "partial", "flaky")
+    return ways if is_of_use else replace(ways, pyproject=(), project=(), colab=())
 
 
 def _log(entry: Answer, records: Sequence[Record]) -> str:
