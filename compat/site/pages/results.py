@@ -1040,10 +1040,10 @@ class Neighbours:
         Of a cell that fails as a whole that is one that works at least in part; of a partial one,
         one in which a capability passes that fails here.
         """
-        here = self._places[entry.id]
+        own = self._places[entry.id]
 
         def far(other: Answer) -> tuple[object, ...]:
-            steps = [there - n for n, there in zip(here, self._places[other.id], strict=True)]
+            steps = [to - n for n, to in zip(own, self._places[other.id], strict=True)]
             on = [axis for axis, step in enumerate(steps) if step]
             along = (on[0], steps[on[0]] > 0) if len(on) == 1 else ()
             is_other = other.recipe != entry.recipe
@@ -1056,8 +1056,8 @@ class Neighbours:
         nearest = {}
         for axis, line in enumerate(self._lines_of(cell)):
             row = [None, *self._lines[line], None]
-            here = next(n for n, entry in enumerate(row) if entry and entry.id == cell.id)
-            nearest[self._names[axis]] = row[here - 1], row[here + 1]
+            number = next(n for n, entry in enumerate(row) if entry and entry.id == cell.id)
+            nearest[self._names[axis]] = row[number - 1], row[number + 1]
         return nearest
 
     def _lines_of(self, cell: Cell) -> Iterator[tuple[int, Place, Recipe]]:
