@@ -96,7 +96,7 @@ READ = [
     *(("pip-tools", kind) for kind in ("cell", "grid", "cap", "causes", "roadmap", "reliability")),
     *(("scikit-learn", kind) for kind in ("cell", "grid", "cap", "release", "reliability")),
     *(("setuptools", kind) for kind in ("cell", "causes", "advise", "roadmap", "reliability")),
-    ("mcp", "advise"),
+    *(("mcp", kind) for kind in ("grid", "advise")),
     *((name, kind) for name in ("tff", "mcp", "pip-tools", "setuptools") for kind in KINDS),
 ]
 

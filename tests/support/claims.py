@@ -393,8 +393,7 @@ class Site:
     def by_pair(self) -> dict[tuple[str, str], list[str]]:
         pairs: dict[tuple[str, str], list[str]] = defaultdict(list)
         for cell in {**self.planned, **self.cells}:
-            if self.planned.get(cell) is not None:
-                pairs[self.on(cell, self.subject), self.label(cell)].append(cell)
+            pairs[self.on(cell, self.subject), self.label(cell)].append(cell)
         return pairs
 
     @functools.cached_property

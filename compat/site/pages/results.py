@@ -1046,7 +1046,7 @@ class Neighbours:
             steps = [to - n for n, to in zip(own, self._places[other.id], strict=True)]
             on = [axis for axis, step in enumerate(steps) if step]
             along = (on[0], steps[on[0]] > 0) if len(on) == 1 else ()
-            is_other = other.recipe != entry.recipe
+            is_other = other.cell.recipe != entry.cell.recipe
             return min(len(on), 2), sum(map(abs, steps)), along, is_other, other.id
 
         better = (o for o in self._reached if o is not entry and _is_greener(o, entry))
