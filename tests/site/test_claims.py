@@ -95,8 +95,8 @@ READ = [
     *(("grpcio-tools", kind) for kind in ("cell", "grid", "cap", "causes", "release", "advise")),
     *(("pip-tools", kind) for kind in ("cell", "grid", "cap", "causes", "roadmap", "reliability")),
     *(("scikit-learn", kind) for kind in ("cell", "grid", "cap", "release", "reliability")),
-    *(("setuptools", kind) for kind in ("cell", "causes", "advise", "roadmap", "reliability")),
-    *(("mcp", kind) for kind in ("grid", "advise")),
+    *(("setuptools", kind) for kind in ("cell", "cap", "causes", "advise", "roadmap")),
+    *(("mcp", kind) for kind in ("grid", "advise", "cap")),
     *((name, kind) for name in ("tff", "mcp", "pip-tools", "setuptools") for kind in KINDS),
 ]
 

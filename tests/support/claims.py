@@ -2353,6 +2353,7 @@ def quoted(site: Site, block: Block) -> list[str]:
         names += ["plain-installs", "advise"]
     linking = (
         *block.links,
+        *(x for b in site.reading if kind == "cap" and b.section == "fails" for x in b.links),
         *(x for b in site.reading if b.row and b.row == block.row for x in b.links),
     )
     cells = {c for link in linking if (c := link.rpartition("/")[2]) in site.cells}
