@@ -1,10 +1,10 @@
 """`compat propose` and `compat matrix schedule`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
+from packaging.version import Version
 
 from compat import files, pipeline
 from compat.cli.arguments import Exit, given, option
@@ -64,8 +64,8 @@ def schedule_command(
     say(*(f"{outlook.sentence}." for outlook in outlooks(snapshot, when)), indent=2)
 
 
-def _versions(pairs: Sequence[tuple[str, Any]]) -> str:
-    return ", ".join(f"{axis} {version}" for axis, version in pairs)
+def _versions(floors: Mapping[str, Version]) -> str:
+    return ", ".join(f"{axis} {version}" for axis, version in floors.items())
 
 
 def propose_command(

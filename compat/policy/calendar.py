@@ -67,8 +67,8 @@ class MinimumVersions(StrictValue, frozen=True, kw_only=True):
     """The floors from a day on, by axis: by the rules, and with the moves that are proven now."""
 
     on: datetime.date
-    floors: tuple[tuple[Name, Version], ...]
-    proven: tuple[tuple[Name, Version], ...]
+    floors: dict[Name, Version]
+    proven: dict[Name, Version]
 
 
 class Bar(StrictValue, frozen=True, kw_only=True):
@@ -114,12 +114,12 @@ def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule
             bars += _bars(as_of, axis)
         coming.sort(key=lambda move: (move.on, move.axis))
 
-        def at(on: datetime.date, proven: bool) -> tuple[tuple[str, Version], ...]:
+        def at(on: datetime.date, proven: bool) -> dict[str, Version]:
             reached = [move for move in coming if move.on <= on and (move.proven or not proven)]
-            return tuple(
-                (name, max([floor, *(m.to for m in reached if m.axis == name)]))
+            return {
+                name: max([floor, *(m.to for m in reached if m.axis == name)])
                 for name, floor in as_of.floors.items()
-            )
+            }
 
         days = sorted({day, *(move.on for move in coming if move.on > day)})
         minimums = tuple(

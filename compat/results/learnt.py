@@ -18,7 +18,7 @@ import msgspec
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix
-from compat.errors import DeclarationError
+from compat.errors import DeclarationError, count
 from compat.files import read_if_there, write
 from compat.lock.lockfile import Lock, Refusal
 from compat.results.answer import Answer
@@ -134,7 +134,7 @@ class Audit(StrictValue, frozen=True, kw_only=True):
 
     def words(self, day: str) -> str:
         wrong, agrees = self.number("wrong"), self.number("agrees")
-        asked = f"of {wrong + agrees} inferred cells asked on {day}, {agrees} agree"
+        asked = f"of {count(wrong + agrees, 'inferred cell')} asked on {day}, {agrees} agree"
         return f"{asked}; at 95 % at most {math.ceil(self.bound * 1000) / 10:.1f} % are wrong"
 
 

@@ -280,7 +280,7 @@ class MatrixReport:
         return {place: tuple(entries) for place, entries in places.items()}
 
     def siblings(self, entry: Answer) -> tuple[Answer, ...]:
-        return self.places[_place_of(entry.cell)]
+        return self.places.get(_place_of(entry.cell), ())
 
     def style(self, entry: Answer) -> StatusStyle:
         return style_of(entry, self.siblings(entry))

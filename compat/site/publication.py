@@ -20,7 +20,7 @@ from compat.site.exports.feeds import calendars, feeds
 from compat.site.exports.pictures import badges, cards
 from compat.site.exports.search_index import search_files
 from compat.site.pages.render import Printer, assets, generation
-from compat.site.paths import ADVISORIES, API_ROOT, api_path, is_cell_page, page
+from compat.site.paths import is_cell_page
 from compat.site.writer import Written, as_before, read_urls, write_edition
 
 # Each yields the files of an edition that are no pages.
@@ -78,35 +78,6 @@ def edition_files(edition: Edition, printer: Printer) -> Iterator[SiteFile]:
         if producer is not cell_files:
             yield from producer(edition)
     yield from sitemap(edition, printer.own)
-    yield SiteFile(path="llms.txt", content=llms_text(edition).encode())
-
-
-def llms_text(edition: Edition) -> str:
-    """Return what a program can read here: https://llmstxt.org/."""
-    titles = {report.name: report.snapshot.matrix.title for report in edition.reports}
-    lines = [
-        "# compat",
-        "",
-        "> Which versions of libraries work together, proven by runs.",
-        "",
-        "Each answer names its cell (a combination of versions) and the day of its newest run.",
-        "`compat site mcp ADDRESS` answers questions about these files over MCP.",
-    ]
-    for name, title in titles.items():
-        of = {
-            "What works, the best first": api_path(name, "advise"),
-            "The result of each combination": api_path(name, "cells"),
-            "All documents": api_path(name),
-            "A plain page of the same": page(name, "advise"),
-        }
-        lines += ["", f"## {title}", ""]
-        lines += [f"- [{what}]({edition.url(path)})" for what, path in of.items()]
-    common = {
-        "Proven conflicts, as OSV documents": ADVISORIES,
-        "The API as OpenAPI": f"{API_ROOT}/openapi.json",
-    }
-    lines += ["", "## Optional", ""]
-    return "\n".join((*lines, *(f"- [{w}]({edition.url(p)})" for w, p in common.items()), ""))
 
 
 @contextlib.contextmanager

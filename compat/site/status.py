@@ -153,7 +153,9 @@ def style_then(entry: Answer, then: Answer, siblings: Sequence[Answer]) -> Statu
 
 
 def place_style(entries: Sequence[Answer]) -> StatusStyle:
-    return style_of(representative(entries), entries)
+    # Of several Pythons together, one that a release does not admit says nothing of another.
+    spoken = representative(entries)
+    return style_of(spoken, [e for e in entries if e.cell.place == spoken.cell.place])
 
 
 def is_admitted(entries: Iterable[Answer]) -> bool:

@@ -41,6 +41,7 @@ _FAULTS: dict[Blame, str] = {
 }
 # A date in a sentence; what is a part of a name, a version or a path is none.
 _ISO_DATE = re.compile(r"(?<![\w./+-])\d{4}-\d\d-\d\d(?![\w/+-]|\.\w)")
+_FOLDERS = re.compile(r"(?:[\w.-]+/)+(?=[\w.-]+/[\w.-]+:\d)")
 # {0} stands for the subject. The second form needs none: it is used where the subject is empty, and
 # in brackets after a named subject.
 _CAUSES: dict[Cause, tuple[str, str]] = {
@@ -115,6 +116,12 @@ def cause_sentence(outcome: Outcome) -> str:
     test = f" ({cut_text(outcome.subject)})" if outcome.by and outcome.subject else ""
     place = f", at {cut_text(outcome.at)}" if outcome.at else ""
     return f"{_STAGES[outcome.stage]}{test}: {reason_words(outcome)}{place}."
+
+
+def without_path(sentence: str) -> str:
+    """Return a sentence about a cause as a heading: without its place, and of a path its end."""
+    heading, _, place = sentence.partition(", at ")
+    return _FOLDERS.sub("", f"{heading}." if place else heading)
 
 
 def reason_words(outcome: Failed) -> str:

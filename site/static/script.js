@@ -390,7 +390,9 @@
     const sideOf = async (name) => {
       const release = name.includes("-") ? null : await json(`${api}releases/${axis}/${coded(name)}.json`);
       const id = release ? release.representative : name;
-      return { name, release, cell: id && await json(`${api}cells/${coded(id)}.json`) };
+      const cell = id && await json(`${api}cells/${coded(id)}.json`);
+      const lock = cell && cell.links.lock ? await (await fetch(form.dataset.site + cell.links.lock)).text() : "";
+      return { name, release, cell, packages: new Map([...lock.matchAll(/^([a-z0-9][\w.-]*)==(\S+)/gm)].map(([, pin, version]) => [pin, version])) };
     };
     const table = (head, rows) => {
       const made = make("table", "", { class: "plain sides" });
@@ -412,7 +414,7 @@
       return names.length ? [make("p", `${heading}:`), items] : [];
     };
     const works = (side, name) => side.release.ranges.filter((one) => one.axis === name && ["works", "relaxed", "decayed"].includes(one.state)).flatMap((one) => one.coordinates).sort((one, other) => before(numbers(one), numbers(other))).join(", ") || "none tested";
-    const statuses = (cell) => new Map([...cell.works.map((name) => [name, "yes"]), ...cell.capabilities.map((one) => [one.id, one.status])]);
+    const statuses = (cell) => new Map([...cell.works.map((name) => [name, "yes"]), ...Object.keys(cell.absent).map((name) => [name, "absent"]), ...cell.capabilities.map((one) => [one.id, one.status])]);
     const differing = (one, other) => [...new Set([...one.keys(), ...other.keys()])].sort().filter((name) => one.get(name) !== other.get(name));
     const show = async () => {
       const [from, to] = await Promise.all(fields.map((field) => sideOf(field.value)));
@@ -434,7 +436,7 @@
       if (from.cell && to.cell) {
         const values = (side) => new Map(side.cell.metrics.map((one) => [one.name, `${Number(one.value.toPrecision(4)).toLocaleString("en")} ${one.unit}`]));
         const [here, there] = [values(from), values(to)];
-        const [old, fresh] = [from, to].map((side) => new Map(Object.entries(side.cell.packages)));
+        const [old, fresh] = [from.packages, to.packages];
         parts.push(make("h2", "Measurements"), table(["Measured", from.name, to.name], [...here].filter(([name]) => there.has(name)).map(([name, value]) => [metrics.get(name) || name.replaceAll("_", " "), value, there.get(name)])));
         const changed = differing(old, fresh);
         const more = make("details", "");

@@ -16,7 +16,12 @@ CREATE TABLE plan_kinds (
     id INTEGER PRIMARY KEY, verdict TEXT NOT NULL, evidence TEXT NOT NULL, expected TEXT,
     obstacle TEXT
 );
-CREATE TABLE plan (cell TEXT PRIMARY KEY, kind INTEGER NOT NULL) WITHOUT ROWID;
+-- Each place, and the kind of its cell of each recipe as a JSON object.
+CREATE TABLE plan_recipes (id INTEGER PRIMARY KEY, kinds TEXT NOT NULL);
+CREATE TABLE plan_places (place TEXT PRIMARY KEY, recipes INTEGER NOT NULL) WITHOUT ROWID;
+CREATE VIEW plan AS
+SELECT place || iif(recipe.key = 'fresh', '', '+' || recipe.key) AS cell, recipe.value AS kind
+FROM plan_places JOIN plan_recipes ON plan_recipes.id = recipes, json_each(kinds) AS recipe;
 CREATE VIEW planned AS
 SELECT plan.cell, plan_kinds.verdict, plan_kinds.evidence, plan_kinds.expected, plan_kinds.obstacle
 FROM plan JOIN plan_kinds ON plan_kinds.id = plan.kind;

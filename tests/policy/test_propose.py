@@ -571,7 +571,7 @@ def test_raises_and_schedule_name_one_version_for_one_day(
     known = {(one.axis, one.proposed) for one in raises}
     soon = {(m.axis, m.to) for m in coming.moves if m.state in ("due", "announced")}
     assert soon <= known
-    for axis, floor in coming.minimums[0].proven:
+    for axis, floor in coming.minimums[0].proven.items():
         here = [one.proposed for one in raises if one.axis == axis and one.is_open]
         assert floor == max([*here, next(f.at for f in ask.matrix.floors if f.axis == axis)])
     for bar in coming.bars:

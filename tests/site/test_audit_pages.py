@@ -21,7 +21,7 @@ ASKED = AuditedCell(
     finding="agrees",
 )
 AUDIT = Audit(on=DAY, seed=1, inferred=1, cells=(ASKED,))
-SENTENCE = "Audited: of 1 inferred cells asked on 20 November 2026, 1 agree; at 95 % at most 95.0 %"
+SENTENCE = "Audited: of 1 inferred cell asked on 20 November 2026, 1 agree; at 95 % at most 95.0 %"
 
 
 def causes(audit: Audit | None) -> str:

@@ -24,7 +24,7 @@ from compat.site.edition import SiteFile
 from compat.site.exports.database import downloads
 from compat.site.exports.lock_files import files as installs
 from compat.site.exports.lock_files import fitted, keep_wheels, kept_wheels
-from compat.site.exports.pictures import cards
+from compat.site.exports.pictures import card_lines
 from compat.site.pages.render import Printer
 from compat.site.publication import sitemap
 from compat.site.writer import is_page
@@ -149,8 +149,7 @@ def test_what_has_another_address_is_not_in_it() -> None:
     ("shelf", "said"), [(proven(NEW), "demo 2.0"), (Shelf(), "no combination passed yet")]
 )
 def test_the_card_says_the_answer(shelf: Shelf, said: str) -> None:
-    root = ElementTree.fromstring(files(edition(shelf), cards)["card/demo.svg"])
-    assert said in [element.text for element in root.iter()]
+    assert said in card_lines(edition(shelf).reports[0])
 
 
 def test_a_lock_of_two_steps_stands_there_in_two_parts_too() -> None:

@@ -5,7 +5,6 @@ read once.
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import product
 
 import pytest
 from support.editions import edition, files
@@ -19,7 +18,7 @@ from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition
 from compat.site.pages import results
 from compat.site.pages.render import Printer
-from compat.site.pages.results import Neighbours, Place, grid, grid_parts
+from compat.site.pages.results import Neighbours, grid, grid_parts
 from compat.site.paths import api_path, cell_page
 from compat.site.publication import edition_files
 
@@ -141,43 +140,44 @@ class TestCapabilities:
 
 
 class TestNeighbours:
-    def test_the_nearest_comes_first_and_of_equally_near_ones_the_first_axis(self) -> None:
-        (report,) = edition(EVERY).reports
-        neighbours = Neighbours(report)
-        lengths = [len(numbers) for numbers in neighbours._numbers]
-        for place in product(*map(range, lengths)):
-            moves = sorted(
-                (abs(to - place[axis]), axis, to)
-                for axis, length in enumerate(lengths)
-                for to in range(length)
-                if to != place[axis]
-            )
-            expected = [(*place[:axis], to, *place[axis + 1 :]) for _, axis, to in moves]
-            assert [*neighbours._along_axes(place)] == expected
-
-    def test_nothing_is_looked_at_beyond_the_nearest_that_works(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        looked_at: list[Place] = []
-        along_axes = Neighbours._along_axes
-
-        def noted(neighbours: Neighbours, place: Place) -> Iterator[Place]:
-            for other in along_axes(neighbours, place):
-                looked_at.append(other)
-                yield other
-
-        monkeypatch.setattr(Neighbours, "_along_axes", noted)
+    def test_of_cells_that_work_the_nearest_along_one_axis_comes_first(self) -> None:
         locks = [lock_of(cell.id) for cell in CELLS if cell.recipe == "fresh"]
-        outcomes = ["import-fail:abort", *["pass"] * (len(locks) - 1)]
-        shelf = Shelf(
-            [ran(lock, outcome) for lock, outcome in zip(locks, outcomes, strict=True)], locks
-        )
-        neighbours = Neighbours(edition(shelf).reports[0])
-        (failing,) = (e for e in shelf.picture().known if e.kind == "broken")
-        nearest = neighbours.greener(failing)
-        assert nearest is not None
-        assert nearest.kind == "works"
-        assert looked_at[-1] == neighbours._place(nearest.cell)
+        for failing in locks:
+            runs = [ran(lock, "import-fail:abort" if lock is failing else "pass") for lock in locks]
+            report = edition(Shelf(runs, locks)).reports[0]
+            entry = report.snapshot.by_id[failing.inputs.cell]
+            nearest = Neighbours(report).greener(entry)
+            assert nearest is not None
+            assert nearest.kind == "works"
+            axes = [axis.name for axis in report.snapshot.matrix.axes]
+            differ = [a for a in axes if nearest.cell.on(a) != entry.cell.on(a)]
+            others = [other for other in report.snapshot.known if other is not entry]
+            fewest = min(sum(o.cell.on(a) != entry.cell.on(a) for a in axes) for o in others)
+            assert len(differ) == fewest
+
+    def test_beside_a_cell_are_the_next_ones_on_each_axis(self) -> None:
+        report = edition(EVERY).reports[0]
+        known = report.snapshot.known
+        for entry in known:
+            for axis, pair in Neighbours(report).beside(entry.cell).items():
+                alike = sorted(
+                    (
+                        other
+                        for other in known
+                        if other.cell.recipe == entry.cell.recipe
+                        and all(
+                            other.cell.on(a.name) == entry.cell.on(a.name)
+                            for a in report.snapshot.matrix.axes
+                            if a.name != axis
+                        )
+                    ),
+                    key=lambda other: other.cell.on(axis).version,
+                )
+                here = alike.index(entry)
+                assert pair == (
+                    alike[here - 1] if here else None,
+                    alike[here + 1] if here + 1 < len(alike) else None,
+                )
 
 
 class TestRecords:

@@ -1,12 +1,12 @@
 """Plain installs on pages and in the API: what is refused is nowhere called declared."""
 
-import json
 import re
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given
+from support.documents import named_rows
 from support.editions import edition, files
 from support.examples import examples
 from support.known import CELLS, Shelf, answered, lock_of, ran, repository, shelves
@@ -37,9 +37,8 @@ def text(markup: str) -> str:
 
 
 def document(of: Edition) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(
-        files(of, cell_files, api)["api/v1/demo/plain-installs.json"]
-    )
+    made = files(of, cell_files, api)["api/v1/demo/plain-installs.json"]
+    found: dict[str, Any] = named_rows(made)
     return found
 
 

@@ -22,6 +22,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from support.documents import named_rows
+
 MONTHS = [
     "January",
     "February",
@@ -36,6 +38,8 @@ MONTHS = [
     "November",
     "December",
 ]
+# What a heading leaves out of a path.
+FOLDERS = re.compile(r"(?:[\w.-]+/)+(?=[\w.-]+/[\w.-]+:\d)")
 VERSIONED = r"[a-zA-Z][\w.-]* [\w.!+]+"
 DAY = rf"\d{{1,2}} (?:{'|'.join(MONTHS)}) \d{{4}}"
 WORDS = {
@@ -218,7 +222,7 @@ class Site:
 
     @functools.cache  # noqa: B019
     def api(self, name: str) -> Any:
-        return json.loads((self.folder / "api/v1" / self.matrix / f"{name}.json").read_bytes())
+        return named_rows((self.folder / "api/v1" / self.matrix / f"{name}.json").read_bytes())
 
     @functools.lru_cache(maxsize=64)  # noqa: B019
     def strings(self, name: str) -> list[str]:
@@ -228,7 +232,8 @@ class Site:
         def look(value: Any) -> None:
             if isinstance(value, str) and len(value) > 7 and re.search(r"[A-Za-z]{2}", value):
                 heads = (value.partition(cut)[0] for cut in (" (", ", not ", ", at "))
-                found.update(plain(one) for one in (value, *heads))
+                every = {plain(one) for one in (value, *heads)}
+                found.update(every, {FOLDERS.sub("", one) for one in every})
             elif isinstance(value, dict):
                 for key, one in value.items():
                     look(None if key in ("words", "id", "log") else one)
@@ -355,15 +360,40 @@ class Site:
         every = re.split(r", | and ", pythons)
         return [c for one in every for c in self.by_words.get(f"{head} on Python {one}", [])]
 
-    def beside(self, version: str, other: str, at: str) -> list[str]:
-        return self.by_pair.get((version, at), []) if other else []
+    def label(self, cell: str) -> str:
+        """The head of the column of a cell: its versions on the axes beside Python and subject."""
+        return " · ".join(self.on(cell, axis) for axis in self.others) or "alone"
+
+    @functools.lru_cache(maxsize=256)  # noqa: B019
+    def labels(self, version: str, python: str) -> list[str]:
+        """The columns of a release, or of all, on a Python, or on all, in their order."""
+        every = {
+            cell.partition("+")[0]: self.label(cell)
+            for cell in {**self.planned, **self.cells}
+            if version in ("", self.on(cell, self.subject))
+            and python in ("all", self.on(cell, self.python))
+        }
+        return sorted(
+            set(every.values()),
+            key=lambda label: [
+                [int(n) for n in re.findall(r"\d+", one)] for one in label.split(" · ")
+            ],
+        )
+
+    def beside(self, version: str, at: str) -> list[str]:
+        return self.by_pair.get((version, at), [])
+
+    @functools.cached_property
+    def libraries(self) -> list["Site"]:
+        root = json.loads((self.folder / "api/v1/index.json").read_bytes())
+        names = [one["name"] for one in root["matrices"]]
+        return [self if name == self.matrix else Site(self.folder, name) for name in names]
 
     @functools.cached_property
     def by_pair(self) -> dict[tuple[str, str], list[str]]:
         pairs: dict[tuple[str, str], list[str]] = defaultdict(list)
         for cell in {**self.planned, **self.cells}:
-            if self.others and self.planned.get(cell) is not None:
-                pairs[self.on(cell, self.subject), self.on(cell, self.others[0])].append(cell)
+            pairs[self.on(cell, self.subject), self.label(cell)].append(cell)
         return pairs
 
     @functools.cached_property
@@ -403,7 +433,13 @@ class Site:
 
     @functools.cached_property
     def names_of_packages(self) -> set[str]:
-        return {name for c in self.cells for name in self.api(f"cells/{c}")["packages"]}
+        return {name for c in self.cells for name in self.pins(c)}
+
+    @functools.lru_cache(maxsize=64)  # noqa: B019
+    def pins(self, cell: str) -> dict[str, str]:
+        lock = self.api(f"cells/{cell}")["links"]["lock"]
+        text = (self.folder / lock).read_text(encoding="utf-8") if lock else ""
+        return dict(re.findall(r"^([a-z0-9][\w.-]*)==(\S+)", text, re.MULTILINE))
 
     @functools.cached_property
     def asked_days(self) -> set[str]:
@@ -576,7 +612,11 @@ class Site:
 
     def spread(self, text: str, axis: str) -> set[str] | None:
         """The versions of ranges such as `2.8 to 2.11, 2.14`; None where one is no version."""
-        every, found = self.ordered(axis), set[str]()
+        return self.spread_over(text, self.ordered(axis))
+
+    @staticmethod
+    def spread_over(text: str, every: list[str]) -> set[str] | None:
+        found = set[str]()
         for part in text.split(", "):
             first, _, last = part.partition(" to ")
             if first not in every or (last and last not in every):
@@ -716,7 +756,7 @@ def place(site: Site, block: Block, said: Said) -> bool:
 
 
 @rule(
-    rf"(?:([\d.a-z]+) )?((?:{BADGE.replace('(?P<word>', '(?:')}: [\d., to]+ ?)+|none|declares [\d., to]+)",
+    rf"(?:([\d.a-z]+) )?((?:{BADGE.replace('(?P<word>', '(?:')}: [\d., to·]+ ?)+|none|declares [\d., to·]+)",
     "grid release",
 )
 def answers_of_a_row(site: Site, block: Block, said: Said) -> bool:
@@ -726,23 +766,23 @@ def answers_of_a_row(site: Site, block: Block, said: Said) -> bool:
     python = (
         block.path.split("/")[2].removeprefix("py") if on_grid else label.removeprefix("Python ")
     )
-    if len(site.others) != 1 or (on_grid and python in ("grid", "index.html")):
+    if on_grid and python in ("grid", "index.html"):
         return True  # the same page is read at its own address
-    (other,) = site.others
     best = {}
-    for beside in site.ordered(other):
+    every = site.labels("" if on_grid else version, python if on_grid else "all")
+    for beside in every:
         cells = [
             c
-            for c in site.beside(version, other, beside)
+            for c in site.beside(version, beside)
             if python == "all" or site.on(c, site.python) == python
         ]
         if cells:
             best[beside] = site.best(cells), min(map(site.rank, cells))
     told = dict[str, str]()
     for part in re.finditer(
-        rf"{BADGE}: ([\d., to]+?)(?= ?{BADGE.replace('(?P<word>', '(?:')}:|$)", said[2]
+        rf"{BADGE}: ([\d., to·]+?)(?= ?{BADGE.replace('(?P<word>', '(?:')}:|$)", said[2]
     ):
-        spread = site.spread(part[2].strip(" ,"), other)
+        spread = site.spread_over(part[2].strip(" ,"), every)
         if spread is None:
             return False
         told |= dict.fromkeys(spread, part["word"])
@@ -875,10 +915,13 @@ def one_capability(site: Site, block: Block, said: Said) -> bool:
         ),
         None,
     )
+    if block.text.startswith("∅"):
+        absent = [
+            id for id in site.api(f"cells/{cell}")["absent"] if site.titles.get(id) == said[1]
+        ]
+        return bool(absent) and site.letter(cell, absent[0]) == "a"
     if found is None:
         return False
-    if block.text.startswith("∅"):
-        return bool(found["status"] == "absent" and site.letter(cell, found["id"]) == "a")
     faults = {
         "fails in this": ("combination", "unexplained"),
         "fails in every": ("release",),
@@ -926,7 +969,7 @@ def package(site: Site, block: Block, said: Said) -> bool:
         (linked(site, b) for b in site.reading if b.text.startswith("The nearest cell")), ""
     )
     cell = cell_in(site, block) if block.head == "Here" else green
-    pins = site.api(f"cells/{cell}")["packages"] if cell else {}
+    pins = site.pins(cell) if cell else {}
     if pins.get(block.row, "not installed") == said[1]:
         return True
     # What a run on an earlier lock had is in no published document.
@@ -1061,7 +1104,7 @@ def has(site: Site, cell: str, said: str) -> bool:
     named = tiles(site, said)
     if named is None:
         return False
-    pins = site.api(f"cells/{cell}")["packages"]
+    pins = site.pins(cell)
     return all(
         one in (site.on(cell, name), pins.get(site.axes[name]["package"]))
         for name, one in named.items()
@@ -1111,11 +1154,11 @@ def does_not_work(site: Site, block: Block, said: Said) -> bool:
 
 
 @rule(
-    r"(\d+) runs? with exactly this lock file on (\d+) days?, isolation level (L\d)\. Test results",
+    r"(\d+) runs? with exactly this lock file on (\d+) days?, isolation level (L\d)\.(?: Test results)?",
     "advise home cell",
 )
 def runs_of_the_lock(site: Site, block: Block, said: Said) -> bool:
-    cell = linked(site, block)
+    cell = linked(site, block) or cell_in(site, block)
     digest = site.api(f"cells/{cell}")["lock_digest"]
     runs = [r for r in site.runs[cell] if r["counts"] and r["lock_digest"] == digest]
     whole = [r for r in runs if r["tier"] == "full"] or runs
@@ -1423,11 +1466,10 @@ def mark(site: Site, block: Block, said: Said) -> bool:
     told = STATUS[said[2]] == MARKS[said[4]]
     if name not in site.asked:
         return told
-    others = {
-        site.letter(c, name)
-        for c in site.cells
-        if site.on(c, site.subject) == said[1] and "y" in site.letters[c] + "n"
-    } - {"-", STATUS[said[2]]}
+    others = {site.letter(c, name) for c in site.cells if site.on(c, site.subject) == said[1]} - {
+        "-",
+        STATUS[said[2]],
+    }
     return (
         told
         and said[1] == site.on(cell, site.subject)
@@ -1746,15 +1788,22 @@ def then_and_now(site: Site, block: Block, said: Said) -> bool:
 
 @rule(rf"{BADGE} (.+)", "index")
 def best_of_a_library(site: Site, block: Block, said: Said) -> bool:
-    return any(has(site, c, said[2]) and said["word"] in site.words(c) for c in site.cells)
+    return any(
+        has(one, c, said[2]) and said["word"] in one.words(c)
+        for one in site.libraries
+        for c in one.cells
+    )
 
 
 @rule(rf"(\d+) combinations? tested(?:, the newest on ({DAY}))?", "index")
 def on_a_card(site: Site, block: Block, said: Said) -> bool:
+    at = site.reading.index(block)
+    heads = (link for b in reversed(site.reading[:at]) for link in b.links)
+    name = next(heads, "").strip("/").split("/")[0]
+    site = next((one for one in site.libraries if one.matrix == name), site)
     latest = [r["latest"] for r in site.cells.values() if r["latest"]]
-    return int(said[1]) == sum(map(site.tested, site.cells)) and (
-        said[2] is None or iso(said[2]) == max(latest)
-    )
+    tested = sum(site.tested(cell) for cell in site.cells if cell in site.planned)
+    return int(said[1]) == tested and (said[2] is None or iso(said[2]) == max(latest))
 
 
 @rule(r".*")
@@ -1881,14 +1930,18 @@ def cells_that_failed(site: Site, block: Block, said: Said) -> bool:
     return number(said[1]) == means.count(plain(said[2]))
 
 
-@rule(r"\S+(?: \d{4})?", "grid release")
+@rule(r"(\S+(?: · \S+)*)(?: (\d{4}))?", "grid release")
 def head_of_a_column(site: Site, block: Block, said: Said) -> bool:
-    """A version, and the year in which it came out."""
-    version, _, year = block.text.partition(" ")
-    if block.tag != "th" or not site.others or version not in site.ordered(site.others[0]):
+    """A version on each axis, and the year in which the last of them came out."""
+    versions = said[1].split(" · ")
+    if block.tag != "th" or said[1] not in site.labels("", "all"):
         return False
-    releases = site.api(f"releases/{site.others[0]}/{version}")["releases"]
-    return not year or year in {one["uploaded"][:4] for one in releases if one["uploaded"]}
+    releases = [
+        one
+        for axis, version in zip(site.others, versions, strict=True)
+        for one in site.api(f"releases/{axis}/{version}")["releases"]
+    ]
+    return not said[2] or said[2] in {one["uploaded"][:4] for one in releases if one["uploaded"]}
 
 
 @rule(r"What works with .+ on (?:any Python|Python (\S+?))(?:, .+)?\?", "grid")
@@ -2031,7 +2084,7 @@ def name_of_a_cause(site: Site, block: Block, said: Said) -> bool:
 
 
 @rule(
-    r"Audited: of (\d+) inferred cells asked on (.+?), (\d+) agree; at (\d+) % at most ([\d.]+) % are wrong\.",
+    r"Audited: of (\d+) inferred cells? asked on (.+?), (\d+) agree; at (\d+) % at most ([\d.]+) % are wrong\.",
     "causes",
 )
 def audited(site: Site, block: Block, said: Said) -> bool:
@@ -2297,9 +2350,10 @@ def quoted(site: Site, block: Block) -> list[str]:
             for one in parts[2].split("-")
             if (site_version := one.removeprefix(a["short"])) in a["coordinates"]
         ]
-        names += ["plain-installs"]
+        names += ["plain-installs", "advise"]
     linking = (
         *block.links,
+        *(x for b in site.reading if kind == "cap" and b.section == "fails" for x in b.links),
         *(x for b in site.reading if b.row and b.row == block.row for x in b.links),
     )
     cells = {c for link in linking if (c := link.rpartition("/")[2]) in site.cells}

@@ -9,6 +9,18 @@ from typing import Any
 Document = dict[str, Any]
 Path = tuple[str | int, ...]
 
+
+def named_rows(content: bytes) -> Document:
+    """Return a document of the API; a row that is a list in the order of its `columns` has their
+    names.
+    """
+    decoded: Document = json.loads(content)
+    if "columns" in decoded:
+        rows = [dict(zip(decoded["columns"], row, strict=True)) for row in decoded["installs"]]
+        decoded["installs"] = rows
+    return decoded
+
+
 TODAY = datetime.date(2026, 6, 1)
 
 MATRIX: Document = {

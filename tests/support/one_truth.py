@@ -15,6 +15,7 @@ from icalendar import Calendar
 
 from compat.results.answer import BRIEF_WORDS, STATE_WORDS
 from compat.site.wording import plain_dates
+from support.documents import named_rows
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 KEPT = ("recipe", "verdict", "state", "evidence", "outcome", "since", "latest", "stale", "score")
@@ -39,8 +40,7 @@ class Published:
     def api(self, name: str) -> dict[str, Any]:
         """Return a document of the API."""
         path = self.folder / "api" / "v1" / self.matrix / f"{name}.json"
-        decoded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return decoded
+        return named_rows(path.read_bytes())
 
     def text(self, path: str) -> str:
         """Return what a reader reads on a page, in one line."""

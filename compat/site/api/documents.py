@@ -6,13 +6,13 @@ where the public form differs on purpose. Every key is always there; what may be
 
 import datetime
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from importlib import resources
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 from packaging.version import Version
 
 from compat.advise.answer import AsPublished, as_published
@@ -24,9 +24,10 @@ from compat.declare.matrix import Axis, Floor, InterpreterAxis
 from compat.declare.platforms import PLATFORMS, PlatformName, target_of
 from compat.declare.suite_table import Tier
 from compat.index.release import Release
+from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, Recipe, axis_coordinates
 from compat.plan.feasible import Obstacle
-from compat.policy.calendar import Bar, Outlook, ScheduledMove
+from compat.policy.calendar import Bar, MinimumVersions, Outlook, ScheduledMove
 from compat.policy.proposal import Proposal
 from compat.results.answer import Answer, Blame, EvidenceKind, Kind, Score, representative
 from compat.results.compare import Change, LaneAlert, LaneCell
@@ -39,6 +40,7 @@ from compat.results.installs import (
     install_causes,
     plain_installs,
 )
+from compat.results.judged import around_first_error
 from compat.results.lifted import Lifted, lifted
 from compat.results.record import Capability, Record, Status, StepSeconds
 from compat.run.evidence import Isolation, Metric
@@ -293,6 +295,7 @@ class Cells(Dated, frozen=True, kw_only=True):
 
     `verdicts` goes through the product of `axes` in their order, the last one fastest, and at each
     place through `recipes`. `next` is the file with further rows; null when there is none.
+    `checkout` has the cells of the checkout that was tested last, the row HEAD of the grid.
     """
 
     axes: tuple[AxisCoordinates, ...]
@@ -300,6 +303,7 @@ class Cells(Dated, frozen=True, kw_only=True):
     codes: dict[str, Code]
     verdicts: str
     capabilities: tuple[str, ...]
+    checkout: tuple[CellRow, ...]
     cells: tuple[CellRow, ...]
     next: SitePath | None
 
@@ -312,12 +316,12 @@ class MoreCells(Document, frozen=True, kw_only=True):
 
 
 class ExplainedCapability(Capability, frozen=True, kw_only=True):
-    """A capability in a cell.
+    """A capability that fails in a cell.
 
-    `cause` and `subject` say why not; `missing` what an absent one looked for; `spelling` the name
-    under which this version has it; `explained` why, where the matrix declares it. `fault` says
-    whose fault a failure is: of the `combination` (`unexplained` counts as one), of the `release`
-    in every combination, or of the `index`, which no longer has what it needs; else null.
+    `cause` and `subject` say why; `spelling` the name under which this version has it; `explained`
+    why, where the matrix declares it. `fault` says whose fault it is: of the `combination`
+    (`unexplained` counts as one), of the `release` in every combination, or of the `index`, which
+    no longer has what it needs; else null.
     """
 
     explained: str | None
@@ -364,10 +368,12 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     `cautions` are its declarations about other outcomes on other machines.
 
     `helpers` has the result of each test of the suite's own helpers.
-    `works` has each capability that works, `capabilities` all that was said of each other one.
+    `works` has each capability that works, `absent` each that this release does not have, with
+    what was looked for, `capabilities` all that was said of each that fails.
 
-    `log` is the excerpt of the newest run; empty when it left none. `packages` are the pins of the
-    lock, whose file has their hashes.
+    `commands` of a cell that does not work have no `pyproject`, `project` and `colab`.
+    `log` is the excerpt around the first error of the newest run with this outcome, else of the
+    newest; empty when it left none. The lock's file has its packages.
     """
 
     schema_version: int
@@ -382,13 +388,13 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     reasons: tuple[str, ...]
     obstacle: Obstacle | None
     works: tuple[str, ...]
+    absent: dict[str, tuple[str, ...]]
     capabilities: tuple[ExplainedCapability, ...]
     helpers: dict[str, Status]
     metrics: tuple[Metric, ...]
     runs: tuple[RunSummary, ...]
     log: str
     lock_digest: Sha256 | None
-    packages: dict[str, str]
     lifted: tuple[LiftedRequirement, ...]
     published: AsPublished
     commands: Commands | None
@@ -428,6 +434,7 @@ def cells_document(report: MatrixReport, chunk: Sequence[Answer], after: str | N
         codes=codes,
         verdicts=letters,
         capabilities=report.asked,
+        checkout=tuple(_row(report, entry) for entry in report.snapshot.checkout),
         cells=tuple(_row(report, entry) for entry in chunk),
         next=after,
     )
@@ -464,22 +471,18 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
         reasons=entry.reasons,
         obstacle=entry.obstacle,
         works=tuple(c.id for c in entry.capabilities if c.status == "yes"),
+        absent={c.id: c.missing for c in entry.capabilities if c.status == "absent"},
         capabilities=tuple(
-            _explained(report, entry, c) for c in entry.capabilities if c.status != "yes"
+            _explained(report, entry, c) for c in entry.capabilities if c.status == "no"
         ),
         helpers={helper.id: helper.status for helper in entry.helpers},
         metrics=records[-1].metrics if records else (),
         runs=tuple(map(_run, records)),
-        log=records[-1].log if records else "",
+        log=_log(entry, records),
         lock_digest=entry.lock_digest or None,
-        packages={} if lock is None else {pin.name: str(pin.version) for pin in lock.pins},
         lifted=tuple(made(LiftedRequirement, each, sentence=each.sentence) for each in changed),
         published=as_published(report.snapshot, entry.cell),
-        commands=None
-        if lock is None
-        else commands(
-            lock, whereabouts(edition, report, lock.inputs), report.snapshot.matrix, changed
-        ),
+        commands=None if lock is None else _commands(edition, report, entry, lock, changed),
         links=_links(report, entry),
     )
 
@@ -507,10 +510,25 @@ def _coded(report: MatrixReport) -> tuple[dict[str, Code], str]:
 
 
 def _explained(report: MatrixReport, entry: Answer, capability: Capability) -> ExplainedCapability:
-    issue = None if capability.status == "yes" else report.snapshot.explained(entry, capability)
+    issue = report.snapshot.explained(entry, capability)
     faults = {fault.id: fault.fault for fault in entry.faults}
     because = None if issue is None else issue.because
     return made(ExplainedCapability, capability, explained=because, fault=faults.get(capability.id))
+
+
+def _commands(
+    edition: Edition, report: MatrixReport, entry: Answer, lock: Lock, changed: Sequence[Lifted]
+) -> Commands:
+    place, matrix = whereabouts(edition, report, lock.inputs), report.snapshot.matrix
+    ways = commands(lock, place, matrix, changed)
+    # Nobody adds to a project what does not work; it can be reproduced.
+    is_of_use = entry.kind in ("works", "partial", "flaky")
+    return ways if is_of_use else replace(ways, pyproject=(), project=(), colab=())
+
+
+def _log(entry: Answer, records: Sequence[Record]) -> str:
+    ran = [record for record in records if entry.outcome in record.outcomes] or records
+    return around_first_error(ran[-1].log, before=18, after=6) if ran else ""
 
 
 def _run(record: Record) -> RunSummary:
@@ -761,21 +779,11 @@ class LabelledFloor(Floor, frozen=True, kw_only=True):
     label: str
 
 
-class DatedMinimum(Value, frozen=True, kw_only=True):
-    """The minimum versions from a day on, by axis: by the rules, and with those moves only that are
-    proven now.
-    """
-
-    on: datetime.date
-    floors: dict[str, str]
-    proven: dict[str, str]
-
-
 class MinimumDocument(Dated, frozen=True, kw_only=True):
     """The minimum versions now, and those that the schedule brings."""
 
     floors: tuple[LabelledFloor, ...]
-    dated: tuple[DatedMinimum, ...]
+    dated: tuple[MinimumVersions, ...]
 
 
 class ScheduleDocument(Dated, frozen=True, kw_only=True):
@@ -799,23 +807,12 @@ def minimum_document(report: MatrixReport) -> MinimumDocument:
     return MinimumDocument(
         **dated(report),
         floors=tuple(made(LabelledFloor, f, label=labels[f.axis]) for f in matrix.floors),
-        dated=tuple(
-            DatedMinimum(on=each.on, floors=_by_axis(each.floors), proven=_by_axis(each.proven))
-            for each in report.schedule.minimums
-        ),
+        dated=report.schedule.minimums,
     )
 
 
 def schedule_document(report: MatrixReport) -> ScheduleDocument:
     return made(ScheduleDocument, report.schedule, **dated(report))
-
-
-def proposals_document(report: MatrixReport) -> Proposals:
-    return Proposals(**dated(report), proposals=report.proposals, outlooks=report.outlooks)
-
-
-def _by_axis(floors: Iterable[tuple[str, Version]]) -> dict[str, str]:
-    return {axis: str(version) for axis, version in floors}
 
 
 class WorksInstead(Value, frozen=True, kw_only=True):
@@ -826,9 +823,9 @@ class WorksInstead(Value, frozen=True, kw_only=True):
     lock: SitePath
 
 
-class InstallRow(Value, frozen=True, kw_only=True):
+class InstallRow(Value, frozen=True, kw_only=True, array_like=True):
     """A plain install on one Python, of the matrix's own platform where `platform` is empty: its
-    result, and what works instead, null if nothing was tested.
+    result, and what works instead, null if nothing was tested. A list, in the order of `columns`.
 
     `because` is the number of its sentence in `sentences`; the rest is as the command line has it.
     """
@@ -883,12 +880,13 @@ class Installs(Document, frozen=True, kw_only=True):
 
     `resolves` means that a resolver finds packages, not that they work; `on` is the day of a row's
     run or answer. `command` asks it, with the release in the place of `RELEASE`. `sentences` has
-    each sentence once.
+    each sentence once, and `columns` the names of what a row lists.
     """
 
     package: str
     command: str
     sentences: tuple[str, ...]
+    columns: tuple[str, ...]
     installs: tuple[InstallRow, ...]
     platforms: tuple[OtherPlatformFacts, ...] = ()
     causes: tuple[PlainCause, ...] = ()
@@ -908,27 +906,22 @@ class LanesDocument(Document, frozen=True, kw_only=True):
 def plain_document(report: MatrixReport) -> Installs:
     installs = plain_installs(report.snapshot)
     causes = tuple(PlainCause(**cause.row) for cause in install_causes(installs))
-    return msgspec.structs.replace(
-        _installs(report, [(install, install.because) for install in installs]), causes=causes
-    )
+    return _installs(report, [(install, install.because) for install in installs], causes=causes)
 
 
 def platforms_document(report: MatrixReport) -> Installs:
-    matrix = report.snapshot.matrix
+    matrix, installs = report.snapshot.matrix, report.snapshot.platform_installs
+    own = [(PLATFORMS[name], name) for name in matrix.platforms]
     facts = tuple(
-        OtherPlatformFacts(
-            name=name,
-            title=PLATFORMS[name].title,
-            target=target_of(name, matrix.platform),
-            runner=PLATFORMS[name].runner,
-        )
-        for name in matrix.platforms
+        made(OtherPlatformFacts, facts, name=name, target=target_of(name, matrix.platform))
+        for facts, name in own
     )
-    installs = [(i, install_reason(i)) for i in report.snapshot.platform_installs]
-    return msgspec.structs.replace(_installs(report, installs), platforms=facts)
+    return _installs(report, [(i, install_reason(i)) for i in installs], platforms=facts)
 
 
-def _installs(report: MatrixReport, installs: Sequence[tuple[Install, str]]) -> Installs:
+def _installs(
+    report: MatrixReport, installs: Sequence[tuple[Install, str]], **more: Any
+) -> Installs:
     package = report.snapshot.matrix.subject_axis.package
     numbers = {text: n for n, text in enumerate(dict.fromkeys(text for _, text in installs))}
     return Installs(
@@ -936,6 +929,7 @@ def _installs(report: MatrixReport, installs: Sequence[tuple[Install, str]]) -> 
         package=package,
         command=plain_command(package, "RELEASE"),
         sentences=tuple(numbers),
+        columns=InstallRow.__struct_fields__,
         installs=tuple(
             InstallRow(
                 **install.row | {"because": numbers[text]},
@@ -943,11 +937,8 @@ def _installs(report: MatrixReport, installs: Sequence[tuple[Install, str]]) -> 
             )
             for install, text in installs
         ),
+        **more,
     )
-
-
-def lanes_document(report: MatrixReport) -> LanesDocument:
-    return LanesDocument(**head(report), cells=report.lanes.cells, alerts=report.lanes.alerts)
 
 
 def _instead(report: MatrixReport, install: Install) -> WorksInstead | None:
@@ -1180,7 +1171,7 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile]:
     documents: dict[str, Document] = {
         "minimum": minimum_document(report),
         "schedule": schedule_document(report),
-        "proposals": proposals_document(report),
+        "proposals": made(Proposals, report, **dated(report)),
         "advise": Advise(**dated(report), advice=advise_rows(report.advisor, lines, words)),
         "changes": changes_document(report),
         "plain-installs": plain_document(report),
@@ -1189,7 +1180,7 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile]:
     if report.snapshot.matrix.platforms:
         documents["platform-installs"] = platforms_document(report)
     if report.snapshot.matrix.has_lanes:
-        documents["lanes"] = lanes_document(report)
+        documents["lanes"] = made(LanesDocument, report.lanes, **head(report))
     for title, document in documents.items():
         yield SiteFile(path=api_path(name, title), content=json(document))
     yield SiteFile(path=api_path(name), content=json(index_document(report)))

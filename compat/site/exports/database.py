@@ -62,10 +62,20 @@ def database(report: MatrixReport) -> bytes:
 def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterable[Row]]]:
     known = report.snapshot.known
     sets, measures = _Numbers(), dict[Measures, int]()
-    results, kinds = _Numbers(), _Numbers()
+    results, kinds, recipes = _Numbers(), _Numbers(), _Numbers()
     yield "cells", (_cell(report, entry) for entry in known)
-    planned = (entry for entry in report.snapshot.entries if entry.planned)
-    yield "plan", ((entry.cell.id, kinds.of(_planned(entry))) for entry in planned)
+    yield (
+        "plan_places",
+        (
+            (place, recipes.of(tuple((e.cell.recipe, kinds.of(_planned(e))) for e in planned)))
+            for place, entries in report.places.items()
+            if (planned := [entry for entry in entries if entry.planned])
+        ),
+    )
+    yield (
+        "plan_recipes",
+        ((n, json.encode(dict(each)).decode()) for each, n in recipes.numbers.items()),
+    )
     yield "plan_kinds", ((number, *kind) for kind, number in kinds.numbers.items())
     yield "coordinates", _coordinates(report)
     yield "runs", _runs(known, sets, measures)

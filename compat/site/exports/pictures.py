@@ -4,7 +4,6 @@ card, and the box of what to install for each Python.
 
 import datetime
 import io
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import get_args
 from xml.etree import ElementTree
@@ -41,6 +40,8 @@ _COLOURS: dict[State, str] = {
 # A message has a verdict, a score, versions and a date.
 _LONGEST = 80
 _PADDING, _HEIGHT = 6, 20
+# About how wide a letter is in Verdana of 11 pixels; the image stretches the text to its width.
+_LETTER = 6.2
 
 
 class Badge(Value, frozen=True, kw_only=True):
@@ -101,7 +102,7 @@ def endpoint(badge: Badge) -> bytes:
 
 def svg(badge: Badge) -> bytes:
     left, right = line(badge.label, _LONGEST), line(badge.message, _LONGEST)
-    wide, rest = (round(_width(text)) + 2 * _PADDING for text in (left, right))
+    wide, rest = (round(_LETTER * len(text)) + 2 * _PADDING for text in (left, right))
     root = picture(wide + rest, _HEIGHT, f"{left}: {right}", f"Badge. {left}: {right}")
     for x, width, colour in ((0, wide, "#24292f"), (wide, rest, badge.colour)):
         ElementTree.SubElement(
@@ -193,27 +194,6 @@ def _date(date: datetime.date) -> str:
     return f"{number} {month[:3]} {year}"
 
 
-def _width(text: str) -> float:
-    """About how wide a text is in Verdana of 11 pixels; the image stretches the text to it."""
-    return sum(_advance(char) for char in text)
-
-
-def _advance(char: str) -> float:
-    if unicodedata.east_asian_width(char) in "WF":
-        return 11.0
-    if unicodedata.combining(char):
-        return 0.0
-    return (
-        4.2
-        if char in "fijlrtI.,:;|!'()[]/\\ "
-        else 9.6
-        if char in "mwMW@%&"
-        else 7.8
-        if char.isupper()
-        else 6.9
-    )
-
-
 WIDTH, HEIGHT = 1200, 630
 PAPER, BAR, INK = "#0d1b2a", "#cfe8ff", "#ffffff"
 _LEFT = 80
@@ -227,9 +207,10 @@ _LINE = 58
 
 def cards(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
-        yield SiteFile(path=card_path(report.name, "svg"), content=card(report))
         yield SiteFile(path=card_path(report.name, "png"), content=bitmap(report))
-        yield SiteFile(path=embed_image(report.name), content=boxed(embed_box(report)))
+        # The address of a picture that said the same as the box.
+        for path in (embed_image(report.name), card_path(report.name, "svg")):
+            yield SiteFile(path=path, content=boxed(embed_box(report)))
 
 
 def bitmap(report: MatrixReport) -> bytes:
@@ -239,7 +220,7 @@ def bitmap(report: MatrixReport) -> bytes:
     image = Image.new("RGB", (WIDTH, HEIGHT), PAPER)
     canvas = ImageDraw.Draw(image)
     canvas.rectangle((0, 0, 24, HEIGHT), fill=BAR)
-    for (size, y, colour), words in zip(_LINES, _lines(report), strict=True):
+    for (size, y, colour), words in zip(_LINES, card_lines(report), strict=True):
         font = ImageFont.load_default(size)
         canvas.text((_LEFT, y), words, fill=colour, font=font, anchor="ls")
     content = io.BytesIO()
@@ -247,19 +228,7 @@ def bitmap(report: MatrixReport) -> bytes:
     return content.getvalue()
 
 
-def card(report: MatrixReport) -> bytes:
-    lines = _lines(report)
-    root = picture(WIDTH, HEIGHT, " ".join(lines[:3]), ". ".join(lines))
-    ElementTree.SubElement(root, "rect", width=str(WIDTH), height=str(HEIGHT), fill=PAPER)
-    ElementTree.SubElement(root, "rect", width="24", height=str(HEIGHT), fill=BAR)
-    group = texts(root, INK)
-    for (size, y, colour), words in zip(_LINES, lines, strict=True):
-        place = {"x": str(_LEFT), "y": str(y), "font-size": str(size), "fill": colour}
-        ElementTree.SubElement(group, "text", place).text = words
-    return written(root)
-
-
-def _lines(report: MatrixReport) -> tuple[str, str, str, str]:
+def card_lines(report: MatrixReport) -> tuple[str, str, str, str]:
     """The one sentence of the card, in three lines, and what it rests on."""
     matrix, answer = report.snapshot.matrix, report.answer(Request())
     if not isinstance(answer, Recommended):

@@ -11,7 +11,6 @@ from packaging.version import Version
 
 from compat.advise.request import label
 from compat.github.markdown import code, link, plain
-from compat.results.answer import representative
 from compat.site.api.documents import as_of_documents
 from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.pictures import matrix_badges
@@ -55,20 +54,14 @@ from compat.site.paths import (
     SEARCH,
     api_path,
     badge_path,
-    calendar_path,
-    card_path,
     cell_page,
     compared,
-    download_path,
-    embed_image,
     embed_path,
-    feed_path,
     grid_part_path,
     grid_path,
-    lock_file,
     page,
 )
-from compat.site.wording import cut_text, day, place_words
+from compat.site.wording import cut_text, day, place_words, without_path
 from compat.value import Value
 
 # The tabs; a page below them names the one that it belongs to.
@@ -121,47 +114,23 @@ def more(report: MatrixReport) -> list[tuple[str, str, str]]:
 
 
 def build_page(edition: Edition) -> list[Doc]:
-    return [_build(edition, report) for report in edition.reports]
+    return [
+        Doc(
+            report=report,
+            badges=[
+                (badge_path(report.name, *named), f"{badge.label}: {badge.message}")
+                for named, badge in matrix_badges(report)
+            ],
+            tested=[entry for entry in report.snapshot.known if entry.is_tested],
+        )
+        for report in edition.reports
+    ]
 
 
 def badge_markdown(edition: Edition, badge: tuple[str, str], matrix: str) -> str:
     stem, words = badge
     alternative = words.translate({ord(sign): "" for sign in "[]\\`"})
     return f"[![{alternative}]({edition.url(f'{stem}.svg')})]({edition.url(page(matrix))})"
-
-
-def _build(edition: Edition, report: MatrixReport) -> Doc:
-    name, matrix = report.name, report.snapshot.matrix
-    home, box = edition.url(page(name)), f"{matrix.title}: what works with what"
-    badges = [
-        (badge_path(name, *named), f"{badge.label}: {badge.message}")
-        for named, badge in matrix_badges(report)
-    ]
-    known = [entry for entry in report.snapshot.known if entry.is_tested]
-    cell = representative(known).cell.id if known else ""
-    documents = [api_path(name), api_path(name, "advise"), api_path(name, "cells")]
-    documents += [api_path(name, "cells", cell), lock_file(name, cell)] if cell else []
-    return Doc(
-        name=name,
-        title=matrix.title,
-        badges=badges,
-        downloads=[
-            ("Feed of what happened, Atom", feed_path(name)),
-            ("Calendar of the moves of minimum versions", calendar_path(name)),
-            ("Every known cell as CSV", download_path(name, "csv")),
-            ("All answers and runs as an SQLite database", download_path(name, "sqlite")),
-            ("Queries to begin with", download_path(name, "sql")),
-            ("Picture for posts, PNG", card_path(name, "png")),
-        ],
-        curls=[f"curl -sSO {edition.url(path)}" for path in documents],
-        image=embed_image(name),
-        frame=embed_path(name),
-        image_markdown=f"[![{box}]({edition.url(embed_image(name))})]({home})",
-        frame_html=(
-            f'<iframe src="{edition.url(embed_path(name))}" title="{box}" width="440"'
-            ' height="260" loading="lazy"></iframe>'
-        ),
-    )
 
 
 # Longer ones are cut in lists of results; html-validate's rule long-title asks for the same.
@@ -308,7 +277,8 @@ SECTION_PAGES: dict[str, tuple[Callable[[MatrixReport], Any], str, str]] = {
 def _causes(report: MatrixReport) -> Iterator[Page]:
     folded = causes(report)
     for cause in (*folded.red, *folded.undecided):
-        path, title = page(report.name, "causes", cause.anchor), titled(cause.sentence)
+        path = page(report.name, "causes", cause.anchor)
+        title = titled(without_path(cause.sentence))
         facts = (("cause", cause.outcome),)
         yield _of(report, path, "cause", title, partial(_same, cause), "more", facts=facts)
 

@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from compat.advise.request import label
 from compat.policy.propose import affected_words
-from compat.results.answer import STATE_WORDS, Answer
+from compat.results.answer import STATE_WORDS, Answer, representative
 from compat.results.record import Capability
 from compat.site import paths, status, wording
 from compat.site.edition import Edition, MatrixReport, SiteFile
@@ -118,6 +118,8 @@ class Printer:
             if not page.canonical:
                 self.own.append(page.path)
             yield SiteFile(path=page.path, content=self.html(page))
+        # What a program can read here: https://llmstxt.org/
+        yield SiteFile(path="llms.txt", content=self._print("llms.txt", "llms.txt"))
 
     def _about(self) -> Iterator[Page]:
         contents = (self.folder / "pages" / "README.md").read_text(encoding="utf-8")
@@ -156,6 +158,8 @@ class Printer:
             root=urlsplit(self.edition.base_url).path,
             **shown,
         )
+        if not template.endswith(".html"):
+            return text.encode()
         # Between tags a quotation mark needs no entity, and a line no indentation.
         parts = _PREFORMATTED.split(_BETWEEN_TAGS.sub(_bare, text))
         parts[::2] = (_INDENTATION.sub("\n", part) for part in parts[::2])
@@ -277,10 +281,7 @@ def _lines(text: str) -> str:
 
 
 def _why(capability: Capability) -> str:
-    if capability.status == "absent":
-        missing = ", ".join(capability.missing)
-        return f"looked for {missing}" if missing else "this version has no such API"
-    if capability.status == "no" and capability.cause:
+    if capability.cause:
         return f"{wording.cause_words(capability.cause)}: {capability.subject}"
     return capability.subject
 
@@ -315,6 +316,7 @@ _FILTERS = {
     "label": label,
     "fault": wording.fault_words,
     "cause": wording.cause_sentence,
+    "without_path": wording.without_path,
     "kind": wording.cause_words,
     "reason": install_reason,
     "evidence": install_evidence,
@@ -332,4 +334,5 @@ _FILTERS = {
     "sentence": sentence,
     "ticked": ticked,
     "segment": paths.segment,
+    "representative": representative,
 }

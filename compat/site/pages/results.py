@@ -8,7 +8,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, groupby
+from itertools import groupby
 from types import SimpleNamespace
 
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from packaging.version import Version
 from compat.declare.capabilities import Described, group_of
 from compat.declare.matrix import Matrix, PackageAxis
 from compat.declare.platforms import own_name
-from compat.plan.cell import HEAD, LANES, RECIPES, Cell, Recipe
+from compat.plan.cell import HEAD, LANES, Cell, Recipe
 from compat.plan.feasible import Kind
 from compat.results.answer import Answer, representative, representative_of_release
 from compat.results.compare import ChangeKind
@@ -30,7 +30,6 @@ from compat.results.installs import (
     on_platforms,
     plain_installs,
 )
-from compat.results.judged import around_first_error
 from compat.results.record import Capability, Record
 from compat.results.table import SIGNS, ReleaseColumn
 from compat.run.outcome import Failed, Outcome, parse_outcome
@@ -480,12 +479,11 @@ def capability_list(report: MatrixReport) -> Doc:
 
 def capability_view(report: MatrixReport, name: str) -> Doc:
     undescribed = Described(id=name, title=name, says="", file="", line=0, code="")
-    test, spans = report.titles.get(name) or undescribed, _spans(report, name)
+    test = report.titles.get(name) or undescribed
     users = [each.id for each in report.capabilities if each.helper == test.helper]
     return Doc(
         test=test,
-        statements=capability_statements(spans),
-        stretches=spans,
+        statements=capability_statements(_spans(report, name)),
         strip=[_mark(report, column, name) for column in reversed(report.columns)],
         failures=_failures(report, name),
         helper_code=report.suite.get(test.helper, ""),
@@ -948,7 +946,7 @@ def cell_view(
         remarks=records[-1].remarks if records else (),
         isolation=records[-1].isolation if records else "",
         lock=report.locks.get(cell.id),
-        failure=_failure(report, entry, records, neighbours, installed),
+        failure=_failure(report, entry, neighbours, installed),
         # Each attempt with its record, and whether it counts; a record of one try has no list.
         attempts=[
             (record, attempt, attempt.outcome in counting.get(record.started, ()))
@@ -997,7 +995,6 @@ def _summary(entry: Answer, records: tuple[Record, ...]) -> str:
 def _failure(
     report: MatrixReport,
     entry: Answer,
-    records: tuple[Record, ...],
     neighbours: "Neighbours",
     installed: dict[str, str],
 ) -> Doc | None:
@@ -1008,10 +1005,8 @@ def _failure(
     green, others = neighbours.greener(entry) if fails else None, dict[str, str]()
     if green is not None:
         others = packages(report, green.cell.id, report.newest_records(green.cell.id))
-    failed = [record for record in records if outcome in record.outcomes]
     return Doc(
         known=report.snapshot.explained(entry),
-        log=around_first_error(failed[-1].log, before=18, after=6) if failed else "",
         green=green,
         differences=differences(installed, others) if installed and others else [],
     )
@@ -1024,15 +1019,19 @@ class Neighbours:
         self._names = tuple(axis.name for axis in report.snapshot.matrix.axes)
         known = report.snapshot.known
         every = [sorted({entry.cell.on(name).version for entry in known}) for name in self._names]
-        self._numbers = [
-            {version: number for number, version in enumerate(versions)} for versions in every
-        ]
-        self._known = {(self._place(entry.cell), entry.cell.recipe): entry for entry in known}
-        self._reached = [
-            (self._place(entry.cell), entry)
+        numbers = [{version: n for n, version in enumerate(versions)} for versions in every]
+        self._places: dict[str, Place] = {
+            entry.id: tuple(
+                own[coordinate.version]
+                for own, coordinate in zip(numbers, entry.cell.coordinates, strict=True)
+            )
             for entry in known
-            if entry.kind in ("works", "partial")
-        ]
+        }
+        self._reached = [entry for entry in known if entry.kind in ("works", "partial")]
+        self._lines: dict[tuple[int, Place, Recipe], list[Answer]] = {}
+        for entry in sorted(known, key=lambda entry: self._places[entry.id]):
+            for line in self._lines_of(entry.cell):
+                self._lines.setdefault(line, []).append(entry)
 
     def greener(self, entry: Answer) -> Answer | None:
         """Return the nearest cell in which works what does not work here: at the same place, else
@@ -1041,55 +1040,30 @@ class Neighbours:
         Of a cell that fails as a whole that is one that works at least in part; of a partial one,
         one in which a capability passes that fails here.
         """
-        cell, place = entry.cell, self._place(entry.cell)
-        recipes = sorted(RECIPES, key=lambda recipe: recipe != cell.recipe)
-        for other in chain((place,), self._along_axes(place)):
-            for recipe in recipes:
-                near = self._known.get((other, recipe))
-                if near is not None and near.cell != cell and _is_greener(near, entry):
-                    return near
-        fitting = [pair for pair in self._reached if _is_greener(pair[1], entry)]
-        steps = [
-            (
-                sum(abs(number - other) for number, other in zip(place, position, strict=True)),
-                candidate.cell.recipe != cell.recipe,
-                candidate.cell.id,
-            )
-            for position, candidate in fitting
-        ]
-        return fitting[steps.index(min(steps))][1] if steps else None
+        own = self._places[entry.id]
+
+        def far(other: Answer) -> tuple[object, ...]:
+            steps = [to - n for n, to in zip(own, self._places[other.id], strict=True)]
+            on = [axis for axis, step in enumerate(steps) if step]
+            along = (on[0], steps[on[0]] > 0) if len(on) == 1 else ()
+            is_other = other.cell.recipe != entry.cell.recipe
+            return min(len(on), 2), sum(map(abs, steps)), along, is_other, other.id
+
+        better = (o for o in self._reached if o is not entry and _is_greener(o, entry))
+        return min(better, key=far, default=None)
 
     def beside(self, cell: Cell) -> dict[str, tuple[Answer | None, Answer | None]]:
-        place = self._place(cell)
-        return {
-            name: (
-                self._next(place, cell.recipe, number, -1),
-                self._next(place, cell.recipe, number, 1),
-            )
-            for number, name in enumerate(self._names)
-        }
+        nearest = {}
+        for axis, line in enumerate(self._lines_of(cell)):
+            row = [None, *self._lines[line], None]
+            number = next(n for n, entry in enumerate(row) if entry and entry.id == cell.id)
+            nearest[self._names[axis]] = row[number - 1], row[number + 1]
+        return nearest
 
-    def _place(self, cell: Cell) -> Place:
-        return tuple(
-            numbers[coordinate.version]
-            for numbers, coordinate in zip(self._numbers, cell.coordinates, strict=True)
-        )
-
-    def _next(self, place: Place, recipe: Recipe, axis: int, step: int) -> Answer | None:
-        position = place[axis] + step
-        while 0 <= position < len(self._numbers[axis]):
-            entry = self._known.get(((*place[:axis], position, *place[axis + 1 :]), recipe))
-            if entry is not None:
-                return entry
-            position += step
-        return None
-
-    def _along_axes(self, place: Place) -> Iterator[Place]:
-        for step in range(1, max(map(len, self._numbers), default=0)):
-            for axis, numbers in enumerate(self._numbers):
-                for to in (place[axis] - step, place[axis] + step):
-                    if 0 <= to < len(numbers):
-                        yield (*place[:axis], to, *place[axis + 1 :])
+    def _lines_of(self, cell: Cell) -> Iterator[tuple[int, Place, Recipe]]:
+        place = self._places[cell.id]
+        for axis in range(len(place)):
+            yield axis, (*place[:axis], *place[axis + 1 :]), cell.recipe
 
 
 def _is_greener(other: Answer, entry: Answer) -> bool:
