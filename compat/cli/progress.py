@@ -59,16 +59,12 @@ class Status:
     def __init__(self, lines: Callable[[], list[str]], minute: float = MINUTE) -> None:
         self._lines, self._minute = lines, minute
         self._over = threading.Event()
-        console = stderr_console(stderr=True)
-        is_shown = console.is_terminal and not given.quiet
-        self._live = (
-            Live(console=console, get_renderable=self._text, refresh_per_second=1)
-            if is_shown
-            else None
-        )
+        self._live: Live | None = None
 
     def __enter__(self: S) -> S:
-        if self._live is not None:
+        console = stderr_console(stderr=True)
+        if console.is_terminal and not given.quiet:
+            self._live = Live(console=console, get_renderable=self._text, refresh_per_second=1)
             self._live.start()
         else:
             threading.Thread(target=self._note_each_minute, daemon=True).start()

@@ -13,6 +13,7 @@ from packaging.version import Version
 from rich.console import Console
 from support.evidence import evidence
 
+from compat.cli import progress
 from compat.cli.progress import Progress
 from compat.declare.suite_table import Suite
 from compat.lock.lockfile import Inputs, Lock
@@ -253,6 +254,19 @@ def test_without_a_terminal_the_line_comes_again_and_again_until_the_end(
                 break
             threading.Event().wait(0.01)
     assert text.count("worker 0 a starting") >= 2
+
+
+def test_on_a_terminal_what_runs_stands_below_what_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
+    monkeypatch.setattr(progress, "stderr_console", lambda **_: console)
+    with Progress({"a": None}, 1) as watched:
+        watched.began(0, job("a"))
+        watched.tell("locked again")
+        watched.ended(0, job("a"), (_judged(1.0),))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert shown.index("locked again") < shown.rindex("0 of 1 cell")
+    assert "[1/1] a  pass" in shown
+    assert shown.rstrip().endswith("1 of 1 cell")
 
 
 def _judged(seconds: float) -> JudgedRun:
