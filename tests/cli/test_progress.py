@@ -266,7 +266,7 @@ def test_on_a_terminal_what_runs_stands_below_what_is_told(monkeypatch: pytest.M
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert shown.index("locked again") < shown.rindex("0 of 1 cell")
     assert "[1/1] a  pass" in shown
-    assert shown.rstrip().endswith("1 of 1 cell")
+    assert shown.endswith("1 of 1 cell\n\x1b[?25h")
 
 
 def _judged(seconds: float) -> JudgedRun:
