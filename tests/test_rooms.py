@@ -123,7 +123,7 @@ EDGES = {
     "compat/cli/worker.py": {"pathlib", "subprocess"},
     "compat/cli/propose.py": {"pathlib"},
     "compat/cli/arguments.py": {"pathlib", "shutil"},
-    "compat/cli/budget.py": {"pathlib", "time"},
+    "compat/cli/budget.py": {"time"},
     "compat/cli/completion.py": {"pathlib"},
     "compat/cli/output.py": {"shutil"},
     "compat/cli/upkeep.py": {"requests"},

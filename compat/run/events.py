@@ -68,13 +68,13 @@ def suite_progress(cell: Path) -> str:
         events = read_bytes(cell, EVENTS, LARGEST)
     except OSError:
         return ""
-    at = max(events.find(b'"event": "collected"'), 0)
-    line = events[events.rfind(b"\n", 0, at) + 1 : events.find(b"\n", at)][:_LONGEST]
+    place = max(events.find(b'"event": "collected"'), 0)
+    line = events[events.rfind(b"\n", 0, place) + 1 : events.find(b"\n", place)][:_LONGEST]
     event = _object(line.decode(errors="replace"))
     collected = event.get("count") if event.get("event") == "collected" else None
     if not _is_count(collected):
         return ""
-    ended = events.count(b'"event": "end"', at)
+    ended = events.count(b'"event": "end"', place)
     if ended > collected:
         return f"test {ended:,}"
     return f"test {min(ended + 1, collected):,} of {collected:,}"
