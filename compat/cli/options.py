@@ -3,7 +3,6 @@
 import contextlib
 import datetime
 import importlib.util
-from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -17,8 +16,6 @@ from compat.cli.output import note
 from compat.declare.parsing import parse_version
 from compat.errors import DeclarationError, Fault, UsageError
 from compat.index.settings import IndexOptions, IndexSettings, settings
-from compat.lock.lock_text import kept_lock
-from compat.plan.requirements import published_names
 from compat.run.suitefiles import settings_texts
 from compat.value import encode
 from compat.workspace import Workspace
@@ -31,19 +28,10 @@ def faults_of_suite(workspace: Workspace) -> tuple[Fault, ...]:
     def look() -> bytes:
         from compat.declare.suite import suite_faults
 
-        @cache
-        def brought() -> frozenset[str]:
-            locks = (kept_lock(lock_path) for _, lock_path in workspace.lock_paths())
-            catalogue = workspace.kept_catalogue
-            published = published_names(() if catalogue is None else catalogue.packages)
-            return published.union(*({pin.name for pin in lock.pins} for lock in locks))
-
         path = f"matrices/{workspace.name}/matrix.toml"
-        return encode(suite_faults(workspace.matrix, texts, path, brought))
+        return encode(suite_faults(workspace.matrix, texts, path))
 
-    body = workspace.keep(
-        "suite-faults", (encode(texts), encode(workspace.lock_digests.states)), look
-    )
+    body = workspace.keep("suite-faults", (encode(texts),), look)
     return msgspec.json.decode(body, type=tuple[Fault, ...])
 
 

@@ -1,13 +1,9 @@
-"""What is wrong with a suite before any cell exists: its files, and the plugins that its settings
-need.
-"""
+"""What is wrong with a suite before any cell exists, and which packages bring which modules."""
 
 import ast
 import configparser
-import re
-import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from packaging.utils import canonicalize_name
 
@@ -15,7 +11,6 @@ from compat.declare.capabilities import SETTINGS, core_findings, is_test_file
 from compat.declare.faults import faults_of, shown, suite_faults_at
 from compat.declare.matrix import Matrix
 from compat.declare.parsing import parse_requirement
-from compat.declare.project import SETTINGS_FILES, settings_in, split_options
 from compat.errors import Fault
 
 
@@ -35,8 +30,6 @@ _MODULES = _brought(
     " django flask grpc=grpcio httpx jinja2 lxml matplotlib numpy pandas psutil pydantic redis"
     " requests scipy sklearn=scikit-learn,scikit-learn-intelex sqlalchemy tqdm yaml=pyyaml"
 )
-# The packages that cells have besides the declared ones, normalised (PEP 503).
-Brought = Callable[[], frozenset[str]]
 
 
 def asked_names(matrix: Matrix) -> frozenset[str]:
@@ -61,87 +54,11 @@ def is_collected(path: str) -> bool:
     return path.rpartition("/")[2] == "conftest.py" or is_test_file(path)
 
 
-# A plugin of pytest: what brings it, the module to load, and the options and settings that only it
-# understands, as its documentation had them on 2026-11-22. Files that are not here are not judged.
-_NEVER = r"(?!)"
-_PLUGINS = (
-    ("pytest-asyncio", "pytest_asyncio", r"--asyncio-mode(=|$)", r"asyncio_(mode|default_)"),
-    ("pytest-benchmark", "pytest_benchmark", r"--benchmark-", _NEVER),
-    ("pytest-cov", "pytest_cov", r"--(no-)?cov(-|=|$)", _NEVER),
-    ("pytest-django", "pytest_django", r"--ds(=|$)", r"DJANGO_SETTINGS_MODULE$"),
-    ("pytest-html", "pytest_html", r"--(self-contained-)?html(=|$)", _NEVER),
-    ("pytest-randomly", "pytest_randomly", r"--randomly-", _NEVER),
-    ("pytest-rerunfailures", "pytest_rerunfailures", r"--reruns(-|=|$)", r"reruns(_|$)"),
-    ("pytest-timeout", "pytest_timeout", r"--timeout(-|=|$)", r"timeout(_|$)"),
-    ("pytest-xdist", "xdist", r"-n(\d+|=|auto|logical|$)|--(numprocesses|dist)(=|$)", _NEVER),
-)
-
-
-def unloaded_plugins(
-    matrix: Matrix, texts: Mapping[str, str], folder: str, brought: Brought
-) -> Iterator[Fault]:
-    """Yield the settings of pytest that need a plugin which no cell has, or none loads.
-
-    A cell reads only pytest.ini and loads only the plugins that the suite names: by `-p` in
-    `addopts`, or by `pytest_plugins`. Other files count if there is no pytest.ini. For a project's
-    own tests, cells load the required plugins.
-    """
-    python = "\n".join(text for path, text in texts.items() if path.endswith(".py"))
-    files = [SETTINGS] if SETTINGS in texts else [name for name in SETTINGS_FILES if name in texts]
-    for name in files:
-        settings = {
-            key: shlex.join(map(str, value)) if isinstance(value, list) else str(value)
-            for key, value in (settings_in(name, texts[name]) or {}).items()
-        }
-        options = split_options(settings.get("addopts", ""))
-        named = re.findall(r"(?:^|\0)-p\0?([^\0]+)", "\0".join(options))
-        loaded = " ".join(named) + (python if "pytest_plugins" in python else "")
-        for distribution, module, own_options, own_keys in _PLUGINS:
-            needing = (
-                *(option for option in options if re.match(own_options, option)),
-                *(key for key in settings if re.match(own_keys, key)),
-            )
-            word = next(iter(needing), "")
-            # An option that the suite mentions may be its own.
-            if not word or word.partition("=")[0] in python:
-                continue
-            message, hint = f"{word} needs {distribution}", ""
-            if distribution not in asked_names(matrix) | brought():
-                message += ", which suite.requirements do not ask for"
-                hint = f"add '{distribution}' there and '-p {module}' to addopts"
-                hint += f" in {SETTINGS}, or delete {word}"
-                if matrix.suite.tests:
-                    hint = f"add '{distribution}' there, or a group that has it"
-            elif matrix.suite.tests:
-                continue
-            elif name != SETTINGS:
-                message += f", but a cell reads {SETTINGS} alone"
-                hint = f"move the settings there, with '-p {module}' in addopts"
-            elif module.removeprefix("pytest_") not in loaded:
-                message += ", and a cell loads only the plugins that the suite names"
-                hint = f"add '-p {module}' to addopts"
-            if hint:
-                place = f"{folder}{name}:{_line(texts[name], word)}"
-                yield Fault(code="suite", path=place, message=message, hint=hint)
-
-
-def _line(text: str, word: str) -> int:
-    pattern = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
-    numbered = enumerate(text.splitlines(), start=1)
-    return next((number for number, line in numbered if pattern.search(line)), 1)
-
-
-def suite_faults(
-    matrix: Matrix,
-    texts: Mapping[str, str] | None,
-    source: str,
-    brought: Brought = frozenset,
-) -> tuple[Fault, ...]:
+def suite_faults(matrix: Matrix, texts: Mapping[str, str] | None, source: str) -> tuple[Fault, ...]:
     """Return what keeps a suite from running in any cell, or in those of the oldest interpreter.
 
     `texts` are its Python files and its settings of pytest by their path below it; None without a
-    folder. `brought` returns what cells hold besides what the declaration names; called only if
-    needed.
+    folder.
     """
     if texts is None:
         message = f"{shown(matrix.suite.path)} is not a directory"
@@ -164,7 +81,6 @@ def suite_faults(
         *without_pytest,
         *_unparsable(matrix, texts, folder),
         *_settings(texts, folder),
-        *unloaded_plugins(matrix, texts, folder, brought),
         *faults_of(source, core_findings(matrix.suite.core, texts)),
     )
 
