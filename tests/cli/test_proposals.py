@@ -174,7 +174,7 @@ def test_a_projects_own_bound_is_the_lowest_release_that_ran(
                 requirements=("demo==2.0", "dep==1.4.*", "pytest"),
             ),
             pins=tuple(
-                Pin(name=package, version=Version(version), hashes=("sha256:" + "0" * 64,))
+                Pin(name=package, version=Version(version), hashes=("0" * 64,))
                 for package, version in (("demo", "2.0"), ("dep", "1.4.1"), ("pytest", "8.0"))
             ),
             tool="uv 0.13.9",
@@ -343,7 +343,7 @@ class TestTheSchedule:
             "python-3.12",
             "dep-1.4",
         ]
-        assert data["minimums"][0]["floors"] == [["python", "3.12"], ["dep", "1.4"]]
+        assert data["minimums"][0]["floors"] == {"python": "3.12", "dep": "1.4"}
         assert json.dumps(data["bars"])
 
     def test_is_a_calendar_file(self, demo: Path, run: Run, tmp_path: Path) -> None:
