@@ -97,10 +97,9 @@ def test_a_run_shows_its_steps_and_tests_and_ends_with_what_it_taught(
     plain = ESCAPE.sub("", text)
     steps = [step for step in ("lock", "install", "suite, test") if step in plain]
     assert steps == ["lock", "install", "suite, test"]
-    shown = [int(number) for number in re.findall(r"suite, test (\d+) of 4 ", plain)]
+    shown = [int(number) for number in re.findall(r"suite, test (\d+) of 4,", plain)]
     assert len(set(shown)) >= 2
     assert shown == sorted(shown)
-    assert "━" in plain
     # Nothing of this matrix ever ran, so nothing is known of the time.
     assert " left" not in plain
     assert text.index("\x1b[?25l") < text.index("\x1b[?25h")
