@@ -251,13 +251,9 @@ def test_what_keeps_a_project_suite_from_running_is_named_by_its_own_place() -> 
     )
     (unparsable,) = lines({"tests/test_a.py": "("})
     assert unparsable.startswith("tests/test_a.py:1: ")
-    (plugin,) = lines({"tests/test_a.py": "", "pytest.ini": "[pytest]\nasyncio_mode = auto\n"})
-    assert plugin.endswith("(add 'pytest-asyncio' there, or a group that has it)")
-    asked = msgspec.structs.replace(
-        matrix.suite, requirements=("pytest", "pytest-asyncio"), tests="tests/a.py"
-    )
+    asked = msgspec.structs.replace(matrix.suite, tests="tests/a.py")
     matrix = msgspec.structs.replace(matrix, suite=asked)
-    assert lines({"tests/a.py": PLAIN, "pytest.ini": "[pytest]\nasyncio_mode = auto\n"}) == []
+    assert lines({"tests/a.py": PLAIN}) == []
 
 
 def test_what_tests_need_is_read_from_lists_and_metadata() -> None:
