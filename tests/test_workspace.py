@@ -11,7 +11,6 @@ from support.known import DAY, Shelf, lock_of, proven, ran, repository, statuses
 from compat.advise.answer import Recommended
 from compat.advise.request import Request
 from compat.cli.advise import advisor_of
-from compat.cli.options import faults_of_suite
 from compat.lock.lock_text import encode_lock
 from compat.results.answer import Answer
 from compat.results.answers import AnswerTable
@@ -162,29 +161,3 @@ def test_the_cache_is_asked_for_only_when_it_is_needed(tmp_path: Path) -> None:
         assert demo.lock_digests.keys() == {NEW}
         with pytest.raises(AssertionError, match="asked for the cache"):
             _ = demo.runs
-
-
-def test_an_import_is_held_against_the_kept_locks_and_the_published_requirements(
-    tmp_path: Path,
-) -> None:
-    def imports(root: Path) -> list[str]:
-        suite = root / "matrices" / "demo" / "suite"
-        suite.mkdir(exist_ok=True)
-        (suite / "test_all.py").write_text("import numpy\nimport mock\n")
-        faults = faults_of_suite(workspace(root, tmp_path))
-        return [fault.message.split()[1] for fault in faults]
-
-    with repository(Shelf([], [])) as root:
-        assert imports(root) == ["mock,"]
-        catalogue = root / "matrices" / "demo" / "catalogue.json"
-        text = catalogue.read_text()
-        catalogue.write_text(
-            text.replace('"requires":[', """"requires":["mock; extra == 'x'",""", 1)
-        )
-        assert imports(root) == ["mock,"]
-        catalogue.write_text(text.replace('"requires":[', '"requires":["mock>=1",', 1))
-        assert imports(root) == []
-    with repository(Shelf([], [lock_of(NEW)])) as root:
-        assert imports(root) == ["numpy,", "mock,"]
-    with repository(Shelf([], [lock_of(NEW), lock_of(OLD, numpy="1.0")])) as root:
-        assert imports(root) == ["mock,"]

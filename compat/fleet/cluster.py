@@ -424,7 +424,9 @@ class Remote:
         return len(self._hands)
 
     def has_python(self, version: Version) -> bool:
-        return any(python_resource(version) in hand.offer for hand in self._hands.values())
+        # Between one worker that is lost and the next that joins nobody can say.
+        hands = list(self._hands.values())
+        return not hands or any(python_resource(version) in hand.offer for hand in hands)
 
     def obstacle(self, job: Job) -> tuple[str, ...]:
         needs = resources_for(job)

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from packaging.version import Version
 from test_local import Told, broken, evidence, job
 
 from compat.errors import CompatError
@@ -168,6 +169,15 @@ def test_a_worker_that_is_lost_is_told_and_its_cell_runs_elsewhere() -> None:
     kept, left, reporter, fleet = run(scheduler, ["a", "b"], patience=30)
     assert (sorted(kept), left, fleet.stopped) == (["a", "b"], 0, {})
     assert reporter.stops == ["the connection is lost; its cells run elsewhere"]
+
+
+def test_no_python_is_missing_while_no_worker_is_there() -> None:
+    """On a loaded machine a cell ended as `no-interpreter` between two workers."""
+    python = job("a").lock.inputs.python
+    nobody, somebody = (run(Scheduler(names), ["a"], 0.02)[3] for names in ((), ("w0",)))
+    assert nobody.has_python(python)
+    assert somebody.has_python(python)
+    assert not somebody.has_python(Version("2.7"))
 
 
 def test_a_cell_that_takes_every_worker_with_it_is_given_up() -> None:
