@@ -177,7 +177,7 @@ def released_report(
     if not cells:
         heading = f"{title}: nothing was due"
         return Report(command=f"compat run {workspace.name}", suites=(), heading=heading)
-    by_cell, words = {record.cell: record for record in records}, RunWords(workspace, cells)
+    by_cell, words = {record.cell: record for record in records}, RunWords(workspace)
     outcomes = {record.cell: str(record.outcome) for record in records}
     sentences = learnt(workspace, outcomes) if outcomes else ()
     verdicts = map(workspace.verdict, cells)

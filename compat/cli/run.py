@@ -271,7 +271,7 @@ def _run(
         if each is not None and like is not None:
             shared = by_step(each, workspace.records(like)[-1].step_seconds)
             steps |= {cell: shared} if shared is not None else {}
-    words = RunWords(workspace, cells).of_attempt
+    words = RunWords(workspace).of_attempt
     machine.progress = lambda _, workers: Progress(expected, workers, steps=steps, words=words)
     result = machine.run(cells, options)
     workspace.refresh()

@@ -21,7 +21,6 @@ from compat.plan.cell import readable_cell, split_platform
 from compat.results.installs import plain_install
 from compat.results.record import Capability
 from compat.results.table import capability_table, unexplained
-from compat.run.outcome import Failed
 from compat.site.install_words import install_line
 from compat.site.wording import checkout_words, fault_words
 from compat.workspace import Workspace
@@ -169,9 +168,7 @@ def _print_results(workspace: Workspace, cell: str) -> None:
         say("  helpers of the suite (not evidence about the library):")
     say(*map(_answer, verdict.helpers), indent=4)
     records = workspace.records(cell)
-    # Only the words for a failed test depend on the other cells of the release.
-    has_failed = any(isinstance(r.outcome, Failed) and r.outcome.stage == "test" for r in records)
-    run_words = verdicts.RunWords(workspace, [cell] if has_failed else [])
+    run_words = verdicts.RunWords(workspace)
     for record in records:
         result = f"{run_words.of_record(record)}, {record.seconds:.0f} s"
         if record.tier == "smoke":

@@ -94,23 +94,22 @@ def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -
 class RunWords:
     """Words for results of runs that separate what fails in every combination of a release."""
 
-    def __init__(self, workspace: Workspace, cells: Iterable[str]) -> None:
-        known = workspace.at_hand
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
         self._titles = {capability.id: capability.title for capability in workspace.described}
-        self._faults = {
-            cell: known.attribution.context(entry.cell, known.present).faults
-            for cell in cells
-            if (entry := known.by_id.get(cell)) is not None
-        }
 
     def of(self, cell: str, outcome: Outcome, capabilities: Iterable[Capability]) -> str:
         """Return `passed but for FedProx, which fails in every combination of this release` if
         nothing else failed, else the stored outcome.
         """
-        faults, failing = self._faults.get(cell, ()), [c for c in capabilities if c.status == "no"]
+        failing = [c for c in capabilities if c.status == "no"]
         if not isinstance(outcome, Failed) or outcome.stage != "test" or not failing:
             return str(outcome)
-        blames = {c.id: blame_of(c, faults) for c in failing}
+        # Only now: cells start without waiting until all answers are derived.
+        known = self._workspace.at_hand
+        entry = known.by_id.get(cell)
+        faults = entry and known.attribution.context(entry.cell, known.present).faults
+        blames = {c.id: blame_of(c, faults or ()) for c in failing}
         if outcome.subject not in blames or not set(blames.values()) <= {*EXCUSED}:
             return str(outcome)
         return f"passed but for {self._apart(blames)}"
@@ -157,7 +156,7 @@ def columns_of(workspace: Workspace, cell: str) -> tuple[str, ...]:
     last = _last_outcome(workspace, cell)
     outcome = f"last run: {last}" if last else ""
     if verdict.outcome is not None:
-        outcome = RunWords(workspace, [cell]).of(cell, verdict.outcome, verdict.capabilities)
+        outcome = RunWords(workspace).of(cell, verdict.outcome, verdict.capabilities)
     latest = f"{verdict.latest}{' (stale)' if verdict.stale else ''}" if verdict.latest else "never"
     return cell, verdict_words(workspace, cell), verdict.score.words, latest, outcome
 

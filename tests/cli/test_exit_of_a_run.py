@@ -63,7 +63,7 @@ def test_a_run_of_a_cell_that_works_is_told_apart_from_what_its_release_cannot_d
     assert "test-fail" not in shown + listed
     workspace = workspace_of("demo", declared)
     assert _not_working(workspace, {CELL: FAILED}) == {}
-    words = RunWords(workspace, [CELL])
+    words = RunWords(workspace)
     assert words.of(CELL, parse_outcome(FAILED), capabilities(sum="no")) == told
     assert words.of(CELL, parse_outcome(FAILED), capabilities(sum="no", mean="no")) == FAILED
     assert words.of(
