@@ -80,12 +80,12 @@ def make_room(megabytes: int) -> None:
     items = list(cache_items(cache))
     size = sum(item.size for item in items)
     unused = unused_items(items, moment, seconds=float("inf"), most=max(0, size - missing))
-    if not unused:
-        return
     try:
         _remove(unused, cache)
     except CompatError as fault:
         note(f"warning: the cache could not be cleaned: {fault}")
+        return
+    if not unused:
         return
     days = (moment - unused[-1].used) / DAY
     note(

@@ -97,7 +97,8 @@ def remove_items(items: Sequence[CacheItem], cache: Path, variables: Mapping[str
             path.unlink(missing_ok=True)
     for folder in _level_folders(cache):
         uv_cache = folder / "sandbox" / "uv"
-        if any(wheel.is_relative_to(uv_cache) for wheel in wheels):
+        # Also without wheels to remove: a wheel that was forgotten leaves its files behind.
+        if uv_cache.is_dir():
             prune = [find_uv_bin(), "cache", "prune", "--no-config", "--quiet"]
             own = {**variables, "UV_CACHE_DIR": str(uv_cache)}
             run_tool(prune, cache, own, _UV_SECONDS)

@@ -133,6 +133,10 @@ def test_of_a_package_only_the_wheels_go_that_were_not_used(
         assert sizes(cleaned(0, "--days", "9", "--json"), "removed_items")["packages"] == 1
     assert len(list(uv.glob("archive-v*/*"))) == 1
     assert [item.name for item in cache_items(tmp_path / "cache")] == [new.name]
+    (forgotten := uv / "archive-v0" / "forgotten").mkdir()
+    assert "0 items removed" in cleaned(0).out
+    assert not forgotten.exists()
+    assert installed("2.0")
     assert installed("1.0")
 
 
