@@ -3,7 +3,7 @@ Python, and published requirements.
 
     python tools/knowledge.py PACKAGE...          names, wheels and requirements
     python tools/knowledge.py --index PACKAGE...  wheels and requirements alone
-    python tools/knowledge.py --python PATH...    of Python's own library, from interpreters
+    python tools/knowledge.py --python PATH...    of Python's own library, by interpreters
     python tools/knowledge.py --known 1/6         a part of all that are known, again
     python tools/knowledge.py --bounds FILE       corrections of bounds by conda-forge, as JSON
 
@@ -11,6 +11,8 @@ uv unpacks wheels, and their sources are parsed with `ast`; nothing is run. Only
 not read before are read, with a few others to compare their parameters with.
 """
 
+import ast
+import functools
 import json
 import lzma
 import os
@@ -20,8 +22,10 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 from pathlib import Path
 
+import mypy
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
@@ -390,27 +394,108 @@ def read(name, known):
 
 def python(interpreters):
     """What Python's own library has, by release: asked of the interpreters themselves."""
-    releases = []
-    for interpreter in interpreters:
-        script = Path(__file__).with_name("stdlib_names.py")
-        code = "import sys; print('%d.%d' % sys.version_info[:2])"
-        version = subprocess.run(
-            [interpreter, "-c", code], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        printed = subprocess.run(
-            [interpreter, str(script)],
-            check=True,
+    script = Path(__file__).with_name("stdlib_names.py")
+
+    def printed(interpreter, *words, names=()):
+        told = "\n".join(names)
+        ended = subprocess.run(
+            [interpreter, *words],
             capture_output=True,
             text=True,
-            stdin=subprocess.DEVNULL,
+            check=True,
+            input=told,
             timeout=120,
-        ).stdout
-        names = json.loads(printed[printed.index("{") :])
-        releases.append(
-            (Version(version), {n: None if p is None else tuple(p) for n, p in names.items()})
         )
+        return ended.stdout
+
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    versions = {each: Version(printed(each, "-c", code).strip()) for each in interpreters}
+    names = set()
+    # A second time with the names of all: see the script.
+    for _ in range(2):
+        releases = []
+        for interpreter, version in versions.items():
+            shown = printed(interpreter, str(script), names=sorted(names))
+            own = json.loads(shown[shown.index("{") :])
+            releases.append((version, {n: None if p is None else tuple(p) for n, p in own.items()}))
+        names = {
+            name
+            for _, own in releases
+            for name in own
+            if not name.endswith(":") and "." not in name.partition(":")[2]
+        }
     releases.sort(key=lambda pair: pair[0])
+    while stubs := typeshed(after := Version(f"3.{releases[-1][0].minor + 1}")):
+        gone, new = typeshed(releases[-1][0]) - stubs, stubs - typeshed(releases[-1][0])
+        last = {n: p for n, p in releases[-1][1].items() if not _is_of(n, gone)}
+        # The stubs also have modules that are not Python's own, such as `typing_extensions`.
+        own = {f"{n.partition(':')[0]}:" for n in last} | {n for n in new if n.endswith(":")}
+        new = {n for n in new if f"{n.partition(':')[0]}:" in own}
+        releases.append((after, last | dict.fromkeys(new)))
     write("python.api.xz", content_of("python", releases))
+
+
+def _is_of(name, gone):
+    """Whether a name is gone, or its class or module is."""
+    module, _, rest = name.partition(":")
+    parents = {f"{module}:", f"{module}:{rest.partition('.')[0]}", name}
+    return not parents.isdisjoint(gone)
+
+
+@functools.cache
+def typeshed(version):
+    """The public names of Python's own library by the stubs that mypy brings: for releases that
+    this machine does not have. None of a release that the stubs do not know.
+    """
+    folder = Path(mypy.__file__).parent / "typeshed" / "stdlib"
+    spans, found = {}, set()
+    for line in (folder / "VERSIONS").read_text().splitlines():
+        module, _, span = line.partition("#")[0].partition(":")
+        if span:
+            spans[module.strip()] = span.strip().split("-")
+    texts = {path: path.read_text() for path in sorted(folder.rglob("*.pyi"))}
+    if not any(f"({version.major}, {version.minor})" in text for text in texts.values()):
+        return found
+    for path, text in texts.items():
+        parts = path.relative_to(folder).with_suffix("").parts
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        near = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
+        first, last = next(spans[name] for name in near if name in spans)
+        if Version(first) <= version and (not last or version <= Version(last)):
+            shown = set(_stub_names(ast.parse(text).body, version))
+            found |= {f"{module}:"} | {f"{module}:{name}" for name in shown}
+    # `from .events import *` in `asyncio` brings the names of `asyncio.events`.
+    for module, star in [name.split(":*.") for name in found if ":*." in name]:
+        inner = f"{module}.{star}:"
+        found |= {f"{module}:{n[len(inner) :]}" for n in found if n.startswith(inner)}
+    return {name for name in found if "*" not in name}
+
+
+def _stub_names(body, version, inside=""):
+    for node in body:
+        match node:
+            case ast.If():
+                code = compile(ast.Expression(node.test), "stub", "eval")
+                place = {"version_info": version.release, "platform": "linux"}
+                is_so = eval(code, {"sys": types.SimpleNamespace(**place), "TYPE_CHECKING": True})
+                yield from _stub_names(node.body if is_so else node.orelse, version, inside)
+                continue
+            case ast.ClassDef():
+                yield from _stub_names(node.body, version, f"{node.name}.")
+                names = [node.name]
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                names = [node.name]
+            case ast.Assign():
+                names = [t.id for t in node.targets if isinstance(t, ast.Name)]
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                names = [name]
+            case ast.ImportFrom():
+                names = [each.asname for each in node.names if each.asname]
+                if node.level == 1 and node.names[0].name == "*":
+                    names = [f"*.{node.module}"]
+            case _:
+                names = []
+        yield from (f"{inside}{name}" for name in names if not name.startswith("_"))
 
 
 def bounds(path):

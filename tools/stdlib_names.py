@@ -1,6 +1,7 @@
 # ruff: noqa: E501
 """Print, as JSON, what the modules of this Python's own library have: run by tools/knowledge.py on each
-interpreter, from 2.7 on.
+interpreter, from 2.7 on. Standard input may list names as `module:name` that other Pythons have: a
+module's `__getattr__` answers to names that `dir` does not list.
 """
 
 import inspect
@@ -12,6 +13,7 @@ import warnings
 
 warnings.simplefilter("ignore")
 SKIPPED = {
+    "__main__",
     "antigravity",
     "this",
     "test",
@@ -63,6 +65,9 @@ def parameters(thing):
         return None
 
 
+others = {}
+for each in sys.stdin.read().split():
+    others.setdefault(each.partition(":")[0], []).append(each.partition(":")[2])
 found = {}
 for name in modules():
     try:
@@ -73,7 +78,8 @@ for name in modules():
         continue
     shown = "builtins" if name in BUILTIN else name
     found[shown + ":"] = None
-    for attribute in dir(module):
+    more = others.get(shown, []) if hasattr(module, "__getattr__") else []
+    for attribute in dir(module) + more:
         try:
             thing = getattr(module, attribute)
         except BaseException:

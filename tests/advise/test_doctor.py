@@ -569,6 +569,21 @@ def test_a_remedy_has_what_was_missed(name: str, python: str, pin: str, series: 
     assert (first.pin, first.python) == (pin, series)
 
 
+@pytest.mark.parametrize(
+    ("module", "name", "python", "series"),
+    [
+        # A module's `__getattr__` answered until 3.9.
+        ("collections", "Mapping", "3.10", "3.9"),
+        ("asyncio", "get_child_watcher", "3.14", "3.13"),
+    ],
+)
+def test_pythons_own_names_have_the_last_python_that_gives_them(
+    module: str, name: str, python: str, series: str
+) -> None:
+    first = asked(f"AttributeError: module '{module}' has no attribute '{name}'", python)[0]
+    assert (first.packages[0], first.python) == ("python", series)
+
+
 def test_known_names_have_spans() -> None:
     known = api("eth-typing")
     assert known is not None
