@@ -251,6 +251,20 @@ def test_what_the_site_reads_is_bounded_and_of_the_shared_syntax(pattern: str) -
     assert not re.search(r"\(\?(?![:=!]|<[=!])", bare), "a group that JavaScript has not"
 
 
+def test_no_expression_reads_a_text_in_exponentially_many_ways() -> None:
+    """`=?=?` matches one `=` in two ways, and a list of 20 ranges in a million."""
+    for package, name in (
+        ("compat.lock", "resolvers.toml"),
+        ("compat.advise.doctor", "grammar.toml"),
+    ):
+        tables = grammar_of(package, name)
+        entries = [e for t in tables.values() if isinstance(t, list) for e in t if "pattern" in e]
+        assert entries
+        for pattern in (*(e["pattern"] for e in entries), *tables["patterns"].values()):
+            twice = re.search(r"(?<!\\)((?:\\.|\[[^\]]*\]|[^][()?*+\\|])[?*+])\1", pattern.pattern)
+            assert not twice, f"{twice[0]} in {pattern.pattern}"
+
+
 def test_the_tables_name_no_package_that_is_at_fault() -> None:
     """They are of tools and of Python; names that came and went are generated knowledge."""
     tables = grammar_of("compat.lock", "resolvers.toml")

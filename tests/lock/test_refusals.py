@@ -34,6 +34,14 @@ def test_the_tool_says_why(tool: str, case: dict[str, str]) -> None:
     assert case.get("because", refusal.because) == refusal.because
 
 
+def test_a_derivation_of_many_ranges_is_read_to_its_end() -> None:
+    """uv's 17 kB about TensorFlow's pre-releases were read for minutes: each `==` in two ways."""
+    ranges = " ".join(f"tf>=2.{number}.0rc0,<=2.{number}.0rc1" for number in range(40))
+    text = f"error: No solution found:\n  Because {ranges} {{}}, we can conclude that"
+    assert str(refusal_of("uv", text.format("were yanked"))).startswith("lock-fail:yanked(tf>=2.0")
+    assert refusal_of_uv(text.format("are unknown")) is None
+
+
 def test_uv_names_the_packages_that_the_date_hides() -> None:
     only = "to only include packages uploaded before 2022-09-08."
     text = said("uv", "no-artifact(ml-dtypes>=0.1.0)") + (
