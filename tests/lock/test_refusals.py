@@ -40,6 +40,8 @@ def test_a_derivation_of_many_ranges_is_read_to_its_end() -> None:
     text = f"error: No solution found:\n  Because {ranges} {{}}, we can conclude that"
     assert str(refusal_of("uv", text.format("were yanked"))).startswith("lock-fail:yanked(tf>=2.0")
     assert refusal_of_uv(text.format("are unknown")) is None
+    strange = f"Could not find a version that matches demo{'!' * 4000}"
+    assert str(refusal_of("pip", strange)).startswith("lock-fail:no-artifact(demo")
 
 
 def test_uv_names_the_packages_that_the_date_hides() -> None:
