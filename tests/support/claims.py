@@ -1223,7 +1223,7 @@ def install_words(site: Site, block: Block, said: Said) -> bool:
 
 
 @rule(
-    r"A plain install, (.+?), ((?:works|does not resolve|cannot work|not tried|was not|partly|has|is|fails|resolves|could).*)\.",
+    r"A plain install, (.+?), ((?:works|does not resolve|cannot work|was not|partly|has|is|fails|resolves|could).*)\.",
     "advise home cell",
 )
 def plain_install_of_a_card(site: Site, block: Block, said: Said) -> bool:
@@ -2495,7 +2495,8 @@ def unpublished(site: Site, block: Block, said: Said) -> bool:
     versions = {n: v for c in site.at_address(block)[:1] for n, v in zip(site.axes, site.at(c))}  # noqa: B905
     asked = {n: v for n, v in versions.items() if f"{site.axes[n]['short']}{v}" in block.path}
     return any(
-        (f"{one['state']} of {site.title}", plain(one["because"])) == (said[1], plain(said[2]))
+        (plain(f"{one['state']} of {site.title}"), plain(one["because"]))
+        == (plain(said[1]), plain(said[2]))
         and any(SpecifierSet(one["when"].get(n, "<0")).contains(v) for n, v in asked.items())
         for one in site.index["unpublished"]
     )
