@@ -189,7 +189,7 @@ def crossed(report: MatrixReport, axis: Axis) -> Doc:
     """
     python, positions = report.snapshot.matrix.interpreters.name, report.advisor.ranks.positions
     pythons = [each for each in reversed(positions[python]) if report.best("best", {python: each})]
-    rows, without = [], []
+    rows, without = list[tuple[Version, str, list[tuple[str, Answer | None]]]](), list[str]()
     for version in positions[axis.name]:
         pairs = [{python: each, axis.name: version} for each in pythons]
         best = [(answer_path(report, pair), report.best("best", pair)) for pair in pairs]
