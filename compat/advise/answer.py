@@ -76,7 +76,7 @@ def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
                 sentence += f"; with --find-links {source.find_links} an older file may fit"
         return AsPublished(command=command, state="fails", sentence=sentence)
     if entry is None or entry.kind == "unknown":
-        return AsPublished(command=command, state="unknown", sentence="not tried so far")
+        return AsPublished(command=command, state="unknown", sentence="was not tried so far")
     if entry.kind == "works":
         sentence = f"{verdict_clause(entry)}, tested on {entry.latest}"
         return AsPublished(command=command, state="works", sentence=sentence)

@@ -13,7 +13,6 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix
-from compat.lock.lock_text import encode_pin
 from compat.lock.lockfile import Inputs, Lock
 from compat.plan.platform import python_name, without_build
 from compat.results.lifted import Lifted
@@ -32,15 +31,9 @@ SCOPED_SINCE = "0.11.25"
 
 
 class Whereabouts(Value, frozen=True):
-    """Where a lock file is: a path or an address.
-
-    `pins` and `given` are its two parts, if it has them. uv installs a lock with
-    `install_as_python` in two steps: its subject as if for that Python, the rest as usual.
-    """
+    """Where a lock file is: a path or an address."""
 
     lock: str
-    pins: str = ""
-    given: str = ""
 
     @property
     def is_address(self) -> bool:
@@ -154,28 +147,18 @@ def in_two_steps(inputs: Inputs) -> bool:
     return inputs.injected_pin is not None and inputs.install_as_python is not None
 
 
-def parts(lock: Lock) -> tuple[str, str]:
-    injected = "" if lock.inputs.injected_pin is None else lock.inputs.injected_pin.name
-    texts = [(pin.name == injected, encode_pin(pin)) for pin in lock.pins]
-    rest, subject = (
-        "".join(f"{text}\n" for is_given, text in texts if is_given is side)
-        for side in (False, True)
-    )
-    return rest, subject
-
-
 def _uv_lines(inputs: Inputs, at: Whereabouts) -> tuple[str, ...]:
     target = folder(inputs)
     install = _uv_install(inputs)
     first = f"uv venv --python {series(inputs)} {target}"
     if not in_two_steps(inputs):
         return first, f"{install} -r {quote(at.lock)}"
-    pins, subject_file = at.pins or "pins.txt", at.given or "given.txt"
+    # uv takes one Python for a whole file: the subject comes as if for another one.
     return (
         first,
-        *(() if at.pins and at.given else _split(inputs, at.lock)),
-        f"{install} -r {quote(pins)}",
-        f"{install} --python-version {inputs.install_as_python} -r {quote(subject_file)}",
+        *_split(inputs, at),
+        f"{install} -r pins.txt",
+        f"{install} --python-version {inputs.install_as_python} -r given.txt",
     )
 
 
@@ -258,10 +241,11 @@ def _docker(lock: Lock, at: Whereabouts, smoke: str) -> Iterator[str]:
     yield f"RUN python -c {quote(smoke)}"
 
 
-def _split(inputs: Inputs, path: str) -> tuple[str, ...]:
+def _split(inputs: Inputs, at: Whereabouts) -> tuple[str, ...]:
     name = "" if inputs.injected_pin is None else inputs.injected_pin.name
-    mark = f"/^[a-z0-9]/ {{ given = /^{name}==/ }}"
+    mark, path = f"/^[a-z0-9]/ {{ given = /^{name}==/ }}", "lock.txt" if at.is_address else at.lock
     return (
+        *((f"curl -fsSL -o {path} {quote(at.lock)}",) if at.is_address else ()),
         f"awk '{mark} given' {quote(path)} > given.txt",
         f"awk '{mark} !given' {quote(path)} > pins.txt",
     )

@@ -129,10 +129,6 @@ def lock_file(matrix: str, cell: str) -> str:
     return f"lock/{segment(matrix)}/{segment(cell)}.txt"
 
 
-def lock_part(matrix: str, cell: str, part: str) -> str:
-    return f"lock/{segment(matrix)}/{segment(cell)}/{segment(part)}.txt"
-
-
 def badge_path(matrix: str, *name: str) -> str:
     return "/".join(("badge", *map(segment, (matrix, *name))))
 

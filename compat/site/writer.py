@@ -118,7 +118,7 @@ def write_edition(
     }
     # No file of its own: it changes whenever any other does.
     text = msgspec.json.encode(_List(files=tuple(whole[path] for path in sorted(whole))))
-    _write(folder / FILES, msgspec.json.format(text, indent=0) + b"\n")
+    _write(folder / FILES, text + b"\n")
     left = Manifest(sources=sources, redirects=tuple(gone), gzipped=gzipped)
     _write(folder / MANIFEST, msgspec.json.encode(left))
     return Written(

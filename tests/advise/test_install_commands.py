@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.known import MATRIX, lock_of
 
-from compat.advise.commands import Whereabouts, commands, parts, suite_lines
+from compat.advise.commands import Whereabouts, commands, suite_lines
 from compat.lock.lock_text import decode_pins, encode_lock, read_pins
 from compat.results.lifted import Lifted
 
@@ -106,17 +106,14 @@ def test_a_project_reads_other_metadata_where_the_release_does_not_admit_the_pyt
 
 
 def test_a_subject_that_does_not_declare_the_python_is_installed_by_itself() -> None:
-    at = Whereabouts(
-        lock="https://x.example/a.txt",
-        pins="https://x.example/p.txt",
-        given="https://x.example/g.txt",
-    )
-    found = commands(UNDECLARED, at, MATRIX)
-    assert found.uv[1:3] == (
+    found = commands(UNDECLARED, Whereabouts(lock="https://x.example/a.txt"), MATRIX)
+    assert found.uv[1:6] == (
+        "curl -fsSL -o lock.txt https://x.example/a.txt",
+        "awk '/^[a-z0-9]/ { given = /^demo==/ } given' lock.txt > given.txt",
+        "awk '/^[a-z0-9]/ { given = /^demo==/ } !given' lock.txt > pins.txt",
+        "uv pip install --python demo2.0-dep2-py3.8 --no-deps --require-hashes -r pins.txt",
         "uv pip install --python demo2.0-dep2-py3.8 --no-deps --require-hashes"
-        " -r https://x.example/p.txt",
-        "uv pip install --python demo2.0-dep2-py3.8 --no-deps --require-hashes"
-        " --python-version 3.9.18 -r https://x.example/g.txt",
+        " --python-version 3.9.18 -r given.txt",
     )
     assert found.pip[1].endswith(
         "--require-hashes --ignore-requires-python -r https://x.example/a.txt"
@@ -128,14 +125,6 @@ def test_a_lock_in_one_file_is_taken_apart_first() -> None:
     assert lines[1:3] == (
         "awk '/^[a-z0-9]/ { given = /^demo==/ } given' a.txt > given.txt",
         "awk '/^[a-z0-9]/ { given = /^demo==/ } !given' a.txt > pins.txt",
-    )
-
-
-def test_the_parts_of_a_lock_are_all_of_it() -> None:
-    rest, subject = parts(UNDECLARED)
-    assert [pin.name for pin in decode_pins(subject)] == ["demo"]
-    assert sorted(decode_pins(rest) + decode_pins(subject), key=lambda pin: pin.name) == list(
-        UNDECLARED.pins
     )
 
 

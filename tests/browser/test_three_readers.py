@@ -28,6 +28,11 @@ class Reader:
         self.clicks += 1
         self.page.get_by_role("link", name=name, exact=True).first.click()
 
+    def follow_to(self, end: str) -> None:
+        """Follow the link whose address ends so."""
+        self.clicks += 1
+        self.page.locator(f"a[href$='{end}']").click()
+
     def words(self, last: str) -> int:
         """How many words there are from the first of the content to the end of an element."""
         read = self.page.evaluate(
@@ -68,6 +73,16 @@ def test_a_command_is_reached_within_two_choices_and_150_words(
     words = reader.words("[data-answer] pre.command")
     print(choices, reader.clicks, "clicks", words, "words")
     assert words <= MOST_WORDS
+
+
+def test_two_versions_are_answered_with_one_click_and_60_words(window: Open, real: str) -> None:
+    page = window(real, viewport=PHONE).visit("tff/")
+    reader = Reader(page)
+    reader.follow_to("advise/py3.9-tf2.9/")
+    page.wait_for_url("**/tff/advise/py3.9-tf2.9/")
+    assert "python3.9 -m venv" in page.locator("pre.command:visible").first.inner_text()
+    assert reader.clicks == 1
+    assert reader.words("[data-answer] .combination") <= 60
 
 
 def test_the_failed_command_is_answered_within_two_clicks_and_150_words(

@@ -258,6 +258,16 @@ def test_records_of_a_checkout_are_kept_by_its_commit_on_request(zoo: Repository
     # What was kept of a checkout is a row of its own, and no result of a release.
     (cell,) = json.loads(zoo.run("show", "zoo", "--json")[1])["data"]["cells"]
     assert (cell["id"], cell["verdict"]) == (LOCAL, "works")
+    # It is the row HEAD of the grid, and it is in the data with its commit.
+    code, _, err = zoo.run("publish", "zoo", "--out", "public")
+    assert code == 0, err
+    public = zoo.root / "public"
+    (row,) = json.loads((public / "api/v1/zoo/cells.json").read_bytes())["checkout"]
+    assert (row["id"], row["verdict"], row["evidence"]) == (LOCAL, "works", "tested")
+    page = (public / "zoo" / "grid" / "index.html").read_text(encoding="utf-8")
+    head = page.partition('data-release="HEAD"')[2].partition("</tr>")[0]
+    assert "works:</span> alone" in head
+    assert f"HEAD is commit {commit}, tested on " in page
 
 
 def test_the_checkout_that_ran_last_is_a_row_beside_the_releases(zoo: Repository) -> None:

@@ -152,15 +152,6 @@ def test_the_card_says_the_answer(shelf: Shelf, said: str) -> None:
     assert said in card_lines(edition(shelf).reports[0])
 
 
-def test_a_lock_of_two_steps_stands_there_in_two_parts_too() -> None:
-    cell = "py3.8-dep2-demo2.0+relaxed"
-    lock = lock_of(cell, install_as_python="3.9.18")
-    found = files(edition(Shelf([ran(lock)], [lock])), installs)
-    stem = f"lock/demo/{cell}"
-    assert set(found) == {f"{stem}.txt", f"{stem}/pins.txt", f"{stem}/given.txt"}
-    assert found[f"{stem}/given.txt"].startswith(b"demo==2.0")
-
-
 def test_a_lock_is_published_with_the_files_that_its_python_and_platform_take(
     tmp_path: Path,
 ) -> None:

@@ -8,9 +8,11 @@ A block of text is *read* by one of the rules below, which work it out again, or
 stands word for word in the documents of what its page is about. Whatever is neither is `unread`.
 """
 
+import calendar
 import datetime
 import functools
 import json
+import math
 import posixpath
 import re
 import sqlite3
@@ -21,6 +23,10 @@ from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from support.documents import named_rows
 
@@ -180,7 +186,7 @@ class Reader(HTMLParser):
         if tag == "thead":
             self.in_head = False
         elif tag == "table":
-            self.heads = []
+            self.heads, self.row = [], ""
 
     def handle_data(self, data: str) -> None:
         self.words.append(data)
@@ -435,7 +441,7 @@ class Site:
     def names_of_packages(self) -> set[str]:
         return {name for c in self.cells for name in self.pins(c)}
 
-    @functools.lru_cache(maxsize=64)  # noqa: B019
+    @functools.cache  # noqa: B019
     def pins(self, cell: str) -> dict[str, str]:
         lock = self.api(f"cells/{cell}")["links"]["lock"]
         text = (self.folder / lock).read_text(encoding="utf-8") if lock else ""
@@ -578,14 +584,17 @@ class Site:
     def at_address(self, block: Block) -> list[str]:
         """The cells with the versions that the address of an answer names."""
         where = block.path.split("/")[2].split("-")
-        return [
-            c
-            for c in {**self.planned, **self.cells}
-            if all(
-                any(f"{a['short']}{self.on(c, n)}" == one for n, a in self.axes.items())
-                for one in where
-            )
-        ]
+        return sorted(set.intersection(*(self.by_version[one] for one in where)))
+
+    @functools.cached_property
+    def by_version(self) -> dict[str, set[str]]:
+        """The cells of each version, by its name in an address."""
+        found: dict[str, set[str]] = defaultdict(set)
+        shorts = [axis["short"] for axis in self.axes.values()]
+        for cell in {**self.planned, **self.cells}:
+            for short, version in zip(shorts, self.at(cell), strict=True):
+                found[f"{short}{version}"].add(cell)
+        return found
 
     def row_cells(self, block: Block) -> list[str]:
         """The cells with the versions that a row of a table of answers names."""
@@ -594,11 +603,11 @@ class Site:
             return []
         install = next((b.text for b in row if b.head == "Install"), "")
         axis = next((b.text for b in self.reading if b.table == block.table and b.tag == "th"), "")
-        return (
-            [c for c in self.cells if has(self, c, f"{install} with {axis} {block.row}")]
-            if install
-            else []
-        )
+        return self.cells_of(f"{install} with {axis} {block.row}") if install else []
+
+    @functools.cache  # noqa: B019
+    def cells_of(self, said: str) -> list[str]:
+        return [c for c in self.cells if has(self, c, said)]
 
     def row_has(self, block: Block, word: str, on: str = "") -> bool:
         return any(
@@ -607,12 +616,15 @@ class Site:
             for c in self.row_cells(block)
         )
 
+    @functools.cache  # noqa: B019
     def ordered(self, axis: str) -> list[str]:
-        return self.axes[axis]["coordinates"]
+        """The versions of an axis, with those that only cells from before have."""
+        every = {*self.axes[axis]["coordinates"], *(self.on(cell, axis) for cell in self.cells)}
+        return sorted(every, key=Version)
 
     def spread(self, text: str, axis: str) -> set[str] | None:
         """The versions of ranges such as `2.8 to 2.11, 2.14`; None where one is no version."""
-        return self.spread_over(text, self.ordered(axis))
+        return self.spread_over(text, self.axes[axis]["coordinates"])
 
     @staticmethod
     def spread_over(text: str, every: list[str]) -> set[str] | None:
@@ -756,7 +768,7 @@ def place(site: Site, block: Block, said: Said) -> bool:
 
 
 @rule(
-    rf"(?:([\d.a-z]+) )?((?:{BADGE.replace('(?P<word>', '(?:')}: [\d., to·]+ ?)+|none|declares [\d., to·]+)",
+    rf"(?:([\d.a-z]+) )?((?:{BADGE.replace('(?P<word>', '(?:')}: (?:alone|[\d., to·]+) ?)+|none|declares [\d., to·]+)",
     "grid release",
 )
 def answers_of_a_row(site: Site, block: Block, said: Said) -> bool:
@@ -780,7 +792,7 @@ def answers_of_a_row(site: Site, block: Block, said: Said) -> bool:
             best[beside] = site.best(cells), min(map(site.rank, cells))
     told = dict[str, str]()
     for part in re.finditer(
-        rf"{BADGE}: ([\d., to·]+?)(?= ?{BADGE.replace('(?P<word>', '(?:')}:|$)", said[2]
+        rf"{BADGE}: (alone|[\d., to·]+?)(?= ?{BADGE.replace('(?P<word>', '(?:')}:|$)", said[2]
     ):
         spread = site.spread_over(part[2].strip(" ,"), every)
         if spread is None:
@@ -800,7 +812,7 @@ def tested_on(site: Site, block: Block, said: Said) -> bool:
     return number(said[1]) == site.tested_places(said[2])
 
 
-@rule(r"(?:Python ([\d.]+)|all) ([\d,]+)", "grid")
+@rule(r"(?:([\d.]+)|all) ([\d,]+) tested", "grid")
 def choice(site: Site, block: Block, said: Said) -> bool:
     return number(said[2]) == site.tested_places(said[1])
 
@@ -1091,7 +1103,7 @@ def tiles(site: Site, text: str) -> dict[str, str] | None:
     """The versions that a text names by the axes' labels, by axis: `demo 2.0, dep 1, Python 3.9`."""
     labels = {axis["label"]: name for name, axis in site.axes.items()}
     found = {}
-    for part in re.split(r" · ,? ?|, | with | on ", text):
+    for part in re.split(r", | with | on ", text):
         label, _, version = part.strip(" ,").rpartition(" ")
         if label not in labels:
             return None
@@ -1111,7 +1123,7 @@ def has(site: Site, cell: str, said: str) -> bool:
     )
 
 
-@rule(r"(.+ · , .+)", "advise home release cell")
+@rule(r"(\S+ [\d.]+[\w.]*, .+)", "advise home release cell")
 def combination(site: Site, block: Block, said: Said) -> bool:
     """The head of a card: the cell of the card is of these versions."""
     return has(site, site.card(block), said[1])
@@ -1587,7 +1599,7 @@ def cells_of_a_cause(site: Site, block: Block, said: Said) -> bool:
     releases = {site.on(row["id"], site.subject) for row in rows}
     return (
         number(said[1]) == len(rows)
-        and site.spread(said[3], site.subject) == releases
+        and site.spread_over(said[3], site.ordered(site.subject)) == releases
         and (said[4] is None or iso(said[4]) == min(days))
     )
 
@@ -1656,7 +1668,7 @@ def news(site: Site, block: Block, said: Said) -> bool:
 
 
 @rule(
-    r"([\d,]+) cells?: (.+?) · , newest (.+?) · , oldest (.+?) · , (\d+) flaky · , (\d+) to be tested again",
+    r"([\d,]+) cells?: (.+?); newest (.+?), oldest (.+?), (\d+) flaky, (\d+) to be tested again",
     "home reliability",
 )
 def health(site: Site, block: Block, said: Said) -> bool:
@@ -1729,7 +1741,7 @@ def figure(site: Site, block: Block, said: Said) -> bool:
             r["isolation"] == block.row for runs in site.runs.values() for r in runs
         )
     word = re.sub(rf"^{SIGN}", "", block.row)
-    return value == sum(word in site.plain_words(cell) for cell in known)
+    return value == sum(word in site.words(cell) for cell in known)
 
 
 @rule(r"(\S+-fail:\S+|\S+) ([\d,]+) times?", "reliability")
@@ -1854,7 +1866,8 @@ def obstacle_of_cells(site: Site, block: Block, said: Said) -> bool:
 
 @rule(r"(inferred: .+) \(([\d,]+) cells?\)", "causes")
 def inferred_cells(site: Site, block: Block, said: Said) -> bool:
-    named = [c for c in re.findall(r"[a-z]+\d[\w.]*-[\w.+-]+", said[1]) if c in site.cells]
+    every = {**site.planned, **site.cells}
+    named = [c for c in re.findall(r"[a-z]+\d[\w.]*-[\w.+-]+", said[1]) if c in every]
     return 0 < number(said[2]) <= sum(
         r["evidence"] == "inferred" for r in site.planned.values()
     ) and bool(named)
@@ -1944,7 +1957,7 @@ def head_of_a_column(site: Site, block: Block, said: Said) -> bool:
     return not said[2] or said[2] in {one["uploaded"][:4] for one in releases if one["uploaded"]}
 
 
-@rule(r"What works with .+ on (?:any Python|Python (\S+?))(?:, .+)?\?", "grid")
+@rule(r"(?:What works with )?.+ on (?:any Python|Python (\S+?))(?:, .+)?\??", "grid")
 def title_of_a_grid(site: Site, block: Block, said: Said) -> bool:
     at = block.path.split("/")[2]
     if at != "index.html":
@@ -2018,6 +2031,8 @@ def reason(site: Site, block: Block, said: Said) -> bool:
         (b.text for b in site.reading if b.row == block.row and b.head == "Answer"), ""
     )
     word = next((word for start, word in REASONS.items() if said[1].startswith(start)), "")
+    if not word and plain(said[1].partition(", at ")[0]) in site.sentences:
+        word = "broken"
     return bool(word) and word in own and (said[2] is None or iso(said[2]) in site.asked_days)
 
 
@@ -2084,11 +2099,19 @@ def name_of_a_cause(site: Site, block: Block, said: Said) -> bool:
 
 
 @rule(
-    r"Audited: of (\d+) inferred cells? asked on (.+?), (\d+) agree; at (\d+) % at most ([\d.]+) % are wrong\.",
-    "causes",
+    r"Audited: of (\d+) inferred cells? asked on (.+?), (\d+) agree; at 95 % at most ([\d.]+) % are wrong\.",
+    "causes cell",
 )
 def audited(site: Site, block: Block, said: Said) -> bool:
-    return int(said[3]) <= int(said[1]) and iso(said[2]) <= site.index["day"]
+    """The bound is that share of wrong ones with which so few, or fewer, are met once in 20."""
+    every, agree, share = int(said[1]), int(said[3]), float(said[4]) / 100
+
+    def few(p: float) -> float:
+        terms = range(every - agree + 1)
+        return sum(math.comb(every, n) * p**n * (1 - p) ** (every - n) for n in terms)
+
+    fits = share == 1 if not agree else few(share) <= 0.05 <= few(share - 0.002)
+    return agree <= every and iso(said[2]) <= site.index["day"] and fits
 
 
 @rule(
@@ -2104,6 +2127,12 @@ def index_lacks(site: Site, block: Block, said: Said) -> bool:
         and on_release in (None, r["release"])
         for r in rows
     )
+
+
+@rule(r"\S.*", "release")
+def requirement(site: Site, block: Block, said: Said) -> bool:
+    document = site.api(f"releases/{site.subject}/{block.path.split('/')[2]}")
+    return block.tag == "li" and block.text in document["requires_dist"]
 
 
 @rule(r"(\S+?):(\d+): (.+)|and (\d+) more (.+)", "release")
@@ -2164,13 +2193,125 @@ def target_of_a_move(site: Site, block: Block, said: Said) -> bool:
     return block.head == "To" and said[1] in {m["to"] for m in site.api("schedule")["moves"]}
 
 
-@rule(r"(\S+) (\S+) → (\S+) (open|dated|runs|held|blocked|settled)(?: (.+))?", "roadmap")
+@rule(r"(\S+) (\S+)(?: → (\S+))? (open|dated|runs|held|blocked|settled)(?: (.+))?", "roadmap")
 def outlook(site: Site, block: Block, said: Said) -> bool:
     return any(
-        (o["package"], o["floor"], o["to"], o["prospect"], plain(o["because"]))
+        (o["package"], o["floor"], o["to"] or None, o["prospect"], plain(o["because"]))
         == (*said.groups()[:4], plain(said[5] or ""))
         for o in site.api("proposals")["outlooks"]
     )
+
+
+def months_after(day: str, months: int) -> str:
+    year, month, number = map(int, day.split("-"))
+    year, month = year + (month - 1 + months) // 12, (month - 1 + months) % 12 + 1
+    last = calendar.monthrange(year, month)[1]
+    return f"{year}-{month:02d}-{min(number, last):02d}"
+
+
+def quarter(day: str) -> str:
+    """The first day of a quarter on that day or after it."""
+    year, month, number = map(int, day.split("-"))
+    month = month if number == 1 else month + 1
+    month = (month + 1) // 3 * 3 + 1
+    return f"{year + month // 13}-{(month - 1) % 12 + 1:02d}-01"
+
+
+def released_on(site: Site, package: str, version: str) -> str:
+    """The day on which a version of an axis, such as `Numpy`, came out."""
+    axis = next(a for a in site.axes.values() if a["label"].lower() == package.lower())
+    if axis["package"] is None:
+        return next(b["released"] for b in bars(site, f"{axis['label']} {version}"))
+    name = next(n for n, one in site.axes.items() if one is axis)
+    releases = site.api(f"releases/{name}/{version}")["releases"]
+    return min(r["uploaded"][:10] for r in releases if r["uploaded"])
+
+
+def before(site: Site, block: Block, pattern: str) -> Said:
+    """What the nearest text before a line of a floor's arithmetic says in this form."""
+    earlier = site.reading[: site.reading.index(block)][::-1]
+    return next(m for b in earlier if (m := re.search(pattern, b.text)))
+
+
+def months_of(site: Site, block: Block) -> int:
+    return int(before(site, block, r"that has been out for (\d+) months")[1])
+
+
+@rule(r"The floor of (.+?) is (\S+): (.+)\.", "roadmap")
+def why_a_floor(site: Site, block: Block, said: Said) -> bool:
+    return any(
+        (f["label"], f["at"], plain(f["because"])) == (said[1], said[2], plain(said[3]))
+        for f in site.api("minimum")["floors"]
+    )
+
+
+@rule(rf"(\S+) (\S+) came out on ({DAY})(?: \(.+\))?\.", "roadmap")
+def came_out(site: Site, block: Block, said: Said) -> bool:
+    return released_on(site, said[1], said[2]) == iso(said[3])
+
+
+@rule(rf"(\d+) months later is ({DAY})\.", "roadmap")
+def months_later(site: Site, block: Block, said: Said) -> bool:
+    day = iso(before(site, block, rf"came out on ({DAY})")[1])
+    return int(said[1]) == months_of(site, block) and months_after(day, int(said[1])) == iso(
+        said[2]
+    )
+
+
+@rule(rf"Floors rise on the first day of a quarter: ({DAY})\.", "roadmap")
+def first_of_a_quarter(site: Site, block: Block, said: Said) -> bool:
+    return quarter(iso(before(site, block, rf"months later is ({DAY})")[1])) == iso(said[1])
+
+
+@rule(rf"So on ({DAY}) the calendar allows (\S+) (\S+)\.", "roadmap")
+def allowed(site: Site, block: Block, said: Said) -> bool:
+    first = before(site, block, rf"first day of a quarter: ({DAY})")[1]
+    out = before(site, block, rf"(\S+) (\S+) came out on {DAY}")
+    return (
+        (iso(said[1]), said[2].lower(), said[3])
+        == (site.index["day"], out[1].lower(), out[2])
+        and iso(first) <= site.index["day"]
+    )  # fmt: skip
+
+
+@rule(
+    rf"The (?:next|first) is (\S+), out since ({DAY}): allowed from ({DAY}), on the first day of a quarter from ({DAY})\.",
+    "roadmap",
+)
+def next_step(site: Site, block: Block, said: Said) -> bool:
+    package = before(site, block, r"^The floor of (\S+) is")[1]
+    out, later, on = map(iso, said.groups()[1:])
+    return (
+        released_on(site, package, said[1]) == out
+        and months_after(out, months_of(site, block)) == later
+        and quarter(later) == on
+        and on > site.index["day"]
+    )
+
+
+@rule(rf"On ({DAY}) the calendar does not let go of any (\S+) yet\.", "roadmap")
+def no_step_yet(site: Site, block: Block, said: Said) -> bool:
+    floor = next(f for f in site.api("minimum")["floors"] if f["label"] == said[2])
+    every = site.ordered(floor["axis"])
+    later = every[every.index(floor["at"]) + 1 :]
+    months, today = months_of(site, block), site.index["day"]
+    return iso(said[1]) == today and all(
+        quarter(months_after(released_on(site, said[2], one), months)) > today for one in later
+    )
+
+
+@rule(r"The newest release, (\S+) (\S+), asks for (\S+) (\S+?)(?: on Python (\S+))?\.", "roadmap")
+def asked_by_the_newest(site: Site, block: Block, said: Said) -> bool:
+    newest = site.axes[site.subject]["coordinates"][-1]
+    document = site.api(f"releases/{site.subject}/{newest}")
+    bounds = lambda text: sorted(filter(None, text.split(",")))  # noqa: E731
+    if said[3] == "Python":
+        every = [document["requires_python"] or ""]
+    else:
+        requirements = map(Requirement, document["requires_dist"])
+        every = [str(r.specifier) for r in requirements if r.name.lower() == said[3].lower()]
+    known = {bound for one in every for bound in bounds(one)}
+    return said[1] == site.package and bool(every) and set(bounds(said[4])) <= known
 
 
 @rule(r"(.+? [\w.!]+(?:, [\w.]+)*(?: \(releases? .+\))?)(?:; .+)?\.?", "roadmap proposals")
@@ -2303,25 +2444,104 @@ def what_works(site: Site, block: Block, said: Said) -> bool:
 )
 def unreached(site: Site, block: Block, said: Said) -> bool:
     floor = next(
-        f for f in site.api("floors")["python"] if f["release"] == block.path.split("/")[2]
+        f
+        for f in site.api("floors")["python"]
+        if f"{f['release']}.".startswith(f"{block.path.split('/')[2]}.")
     )
-    groups = {g["series"]: g for g in floor["unreached"]}
-    group = groups[said[4]]
+    told = (int(said[2]), int(said[3]), said[4], said[5], int(said[6]))
     return (
         plain(said[1]) == plain(floor["sentence"])
-        and (int(said[2]), int(said[3])) == (group["places"], group["files"])
-        and (said[5], int(said[6])) == (group["first"][0]["file"], group["first"][0]["line"])
         and said[7] == floor["works_on"]
+        and any(
+            told == (g["places"], g["files"], g["series"], first["file"], first["line"])
+            for g in floor["unreached"]
+            for first in g["first"][:1]
+        )
     )
 
 
-@rule(rf"(\S+) is ({WORD}): (.+?), tested on ({DAY})(?: \(.+\))?\.", "advise")
+@rule(
+    rf"(\S+) is ({WORD}): (.+?), tested on ({DAY})(?: \(.+\))?(?:; (\d+) other tested cells? (?:does|do) not fit)?\.",
+    "advise",
+)
 def tested_against(site: Site, block: Block, said: Said) -> bool:
     row = site.cells[said[1]]
-    return said[2] in site.words(said[1]) and (said[3], iso(said[4])) == (
-        row["outcome"],
-        row["latest"],
+    tested = [c for c in site.at_address(block) if site.tested(c)]
+    return (
+        said[2] in site.words(said[1])
+        and (said[3], iso(said[4])) == (row["outcome"], row["latest"])
+        and (said[5] is None or int(said[5]) == len(tested) - 1)
     )
+
+
+@rule(
+    rf"(\S+) does not install: a resolver refused it on ({DAY}): .+?(?:; (\d+) more do not resolve)?\.",
+    "advise",
+)
+def refused_by_a_resolver(site: Site, block: Block, said: Said) -> bool:
+    rows = [r for c in site.at_address(block) if (r := site.planned.get(c))]
+    refused = [r["cell"] for r in rows if r["verdict"] == "broken" and not site.tested(r["cell"])]
+    return (
+        said[1] in refused
+        and site.planned[said[1]]["evidence"] == "asked"
+        and iso(said[2]) <= site.index["day"]
+        and int(said[3] or 0) == len(refused) - 1
+    )
+
+
+@rule(r"(.+?) is not on the index: (.+)\.", "advise home")
+def unpublished(site: Site, block: Block, said: Said) -> bool:
+    """A state of the subject without files, for versions that a page asks about."""
+    versions = {n: v for c in site.at_address(block)[:1] for n, v in zip(site.axes, site.at(c))}  # noqa: B905
+    asked = {n: v for n, v in versions.items() if f"{site.axes[n]['short']}{v}" in block.path}
+    return any(
+        (plain(f"{one['state']} of {site.title}"), plain(one["because"]))
+        == (plain(said[1]), plain(said[2]))
+        and any(SpecifierSet(one["when"].get(n, "<0")).contains(v) for n, v in asked.items())
+        for one in site.index["unpublished"]
+    )
+
+
+@rule(rf"{SIGN}([\w.!+]+): {VERDICT}", "home")
+def crossed(site: Site, block: Block, said: Said) -> bool:
+    """The best of a version on a Python, with the page of its answer."""
+    where = block.links[0].rpartition("/")[2].split("-")
+    cells = set.intersection(*(site.by_version[one] for one in where))
+    answer = f"{block.links[0]}/index.html"
+    blocks = Reader(answer, (site.folder / answer).read_text(encoding="utf-8")).blocks
+    card = next(b.text for b in blocks if b.css == "combination")
+    return (
+        f"{site.axes[site.python]['short']}{block.head.removeprefix('Python ')}" == where[0]
+        and where[1].endswith(block.row)
+        and f"{site.axes[site.subject]['label']} {said[1]}, " in card
+        and any(
+            f"{said[1]}.".startswith(f"{site.on(c, site.subject)}.")
+            and said["word"] in site.words(c)
+            for c in cells
+            if site.tested(c) and site.rank(c) <= RANK.index("partial")
+        )
+    )
+
+
+@rule(r"Python (\S+)", "home")
+def head_of_crossed(site: Site, block: Block, said: Said) -> bool:
+    """A Python has a column if something works on it."""
+    works = {site.on(c, site.python) for c in site.cells if site.tested(c) and site.rank(c) <= 1}
+    return block.tag == "th" and said[1] in works
+
+
+@rule(r"No tested combination works with (\S+) (.+)\.", "home")
+def none_works_with(site: Site, block: Block, said: Said) -> bool:
+    axis = next(n for n in site.axes if site.axes[n]["label"] == said[1])
+    spread = site.spread(said[2], axis) or set()
+    rows = {b.text for b in site.reading if b.tag == "th" and b.table == block.table}
+    works = {site.on(c, axis) for c in site.cells if site.tested(c) and site.rank(c) == 0}
+    return bool(spread) and not spread & (rows | works)
+
+
+@rule(r"No cell of the plan is ruled out\.", "causes")
+def none_ruled_out(site: Site, block: Block, said: Said) -> bool:
+    return not any(row["obstacle"] for row in site.planned.values())
 
 
 def quoted(site: Site, block: Block) -> list[str]:

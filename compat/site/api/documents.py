@@ -161,10 +161,19 @@ class Counts(Value, frozen=True, kw_only=True):
     verdicts: dict[str, int]
 
 
+class NotOnIndex(Value, frozen=True, kw_only=True):
+    """A state of the subject without files on the index; `when` has the versions that it is for."""
+
+    state: str
+    because: str
+    when: dict[str, str]
+
+
 class MatrixIndex(Dated, frozen=True, kw_only=True):
     """What the API has about a matrix.
 
     `latest` is the day of the newest run that counts; verdicts are stale after `fresh_days`.
+    `unpublished` are states of the subject that are not on the index.
     """
 
     title: str
@@ -177,6 +186,7 @@ class MatrixIndex(Dated, frozen=True, kw_only=True):
     recipes: tuple[Recipe, ...]
     capabilities: tuple[str, ...]
     counts: Counts
+    unpublished: tuple[NotOnIndex, ...]
 
 
 class Advise(Dated, frozen=True, kw_only=True):
@@ -228,6 +238,10 @@ def index_document(report: MatrixReport) -> MatrixIndex:
         axes=axes_of(report),
         recipes=RECIPES,
         capabilities=report.asked,
+        unpublished=tuple(
+            NotOnIndex(state=each.state, because=each.because, when=each.when.as_table())
+            for each in snapshot.matrix.unpublished
+        ),
         counts=Counts(
             planned=cell_count(snapshot).planned,
             **asdict(cell_count(snapshot)),

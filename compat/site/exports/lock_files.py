@@ -1,6 +1,4 @@
-"""The `site` room's locks: each as a file to install from, and where a lock has two steps, its two
-parts.
-"""
+"""The `site` room's locks: each as a file to install from."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -8,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from compat.advise.commands import Whereabouts, in_two_steps, parts
+from compat.advise.commands import Whereabouts
 from compat.declare.parsing import minor_series
 from compat.files import read_if_there, write
 from compat.index.release import Artifact, ReleaseSource, releases_of
@@ -16,7 +14,7 @@ from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Inputs, Lock
 from compat.plan.platform import accepted_tags
 from compat.site.edition import Edition, MatrixReport, SiteFile
-from compat.site.paths import lock_file, lock_part
+from compat.site.paths import lock_file
 
 WHEELS = "wheels.json"
 # This much of a sha256 distinguishes the few files of one release.
@@ -24,12 +22,7 @@ _SHORT = 12
 
 
 def whereabouts(edition: Edition, report: MatrixReport, inputs: Inputs) -> Whereabouts:
-    whole, rest, subject = (edition.url(path) for path in _paths(report, inputs.cell))
-    return (
-        Whereabouts(lock=whole, pins=rest, given=subject)
-        if in_two_steps(inputs)
-        else Whereabouts(lock=whole)
-    )
+    return Whereabouts(lock=edition.url(lock_file(report.name, inputs.cell)))
 
 
 def files(edition: Edition) -> Iterator[SiteFile]:
@@ -41,10 +34,7 @@ def files(edition: Edition) -> Iterator[SiteFile]:
             if cut.pins != lock.pins:
                 complete = f"\n# complete-digest: {lock.digest}\n# digest: "
                 text = encode_lock(cut).replace("\n# digest: ", complete, 1)
-            whole, *paths = _paths(report, cell)
-            halves = parts(cut) if in_two_steps(lock.inputs) else ()
-            for path, content in zip((whole, *paths), (text, *halves), strict=False):
-                yield SiteFile(path=path, content=content.encode())
+            yield SiteFile(path=lock_file(report.name, cell), content=text.encode())
 
 
 # The Python and platform of locks, then a pin of theirs; the files of it that fit there, each by
@@ -118,8 +108,3 @@ def _artifacts(source: ReleaseSource) -> Callable[[str], Mapping[str, tuple[Arti
 
 def _place(inputs: Inputs) -> str:
     return f"{minor_series(inputs.python)} {inputs.platform}"
-
-
-def _paths(report: MatrixReport, cell: str) -> tuple[str, str, str]:
-    name = report.name
-    return lock_file(name, cell), lock_part(name, cell, "pins"), lock_part(name, cell, "given")

@@ -53,12 +53,13 @@ _SERIES = Template("$label $$version is answered as $label $$series.")
 
 def home(report: MatrixReport) -> Doc:
     best = [(word, report.best(goal, {})) for goal, word in GOAL_WORDS.items()]
+    subject = report.snapshot.matrix.subject
     return Doc(
         question=question(report, is_whole=True),
         advice=advice(report, {}),
         goals=[(word, proof) for word, proof in best if proof is not None],
         pythons=_options(report, report.snapshot.matrix.interpreters, {}),
-        others=by_others(report, {}),
+        crossed=[crossed(report, a) for a in report.snapshot.matrix.packages if a.name != subject],
         health=matrix_health(report),
         news=newest(report, _MOST_NEWS),
     )
@@ -175,13 +176,29 @@ def by_others(
     report: MatrixReport, coordinates: Mapping[str, Version]
 ) -> list[tuple[str, list[Doc]]]:
     matrix = report.snapshot.matrix
-    partners = [axis for axis in matrix.packages if axis.name != matrix.subject]
-    axes: list[Axis] = [matrix.interpreters, *partners] if coordinates else [*partners]
     return [
         (label(axis), _options(report, axis, coordinates))
-        for axis in axes
-        if axis.name not in coordinates
+        for axis in matrix.axes
+        if axis.name not in (*coordinates, matrix.subject)
     ]
+
+
+def crossed(report: MatrixReport, axis: Axis) -> Doc:
+    """Return the best combination of each version of an axis on each Python, the newest first;
+    `without` are the versions with which none works.
+    """
+    python, positions = report.snapshot.matrix.interpreters.name, report.advisor.ranks.positions
+    pythons = [each for each in reversed(positions[python]) if report.best("best", {python: each})]
+    rows, without = list[tuple[Version, str, list[tuple[str, Answer | None]]]](), list[str]()
+    for version in positions[axis.name]:
+        pairs = [{python: each, axis.name: version} for each in pythons]
+        best = [(answer_path(report, pair), report.best("best", pair)) for pair in pairs]
+        if any(proof for _, proof in best):
+            rows.append((version, answer_path(report, {axis.name: version}), best))
+        else:
+            without.append(str(version))
+    every = [str(version) for version in positions[axis.name]]
+    return Doc(label=label(axis), pythons=pythons, rows=rows[::-1], without=ranges(without, every))
 
 
 def _options(report: MatrixReport, axis: Axis, beside: Mapping[str, Version]) -> list[Doc]:
