@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element
 
 from compat.cli.arguments import Exit, given, option
 from compat.cli.machine import environ, interpreter, level_of, now, sandbox_folder, scratch
@@ -23,7 +24,7 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
-from compat.cli.reports import Report, ReportCase, ReportFiles, ReportSuite, run_report
+from compat.cli.reports import Report, ReportFiles, junit_case, junit_suite, run_report
 from compat.cli.run import print_lost, print_untried, workers_that_fit
 from compat.cli.this_machine import ThisMachine, workshop_of
 from compat.cli.verdicts import print_failures
@@ -212,39 +213,39 @@ def _fate(change: CapabilityDifference) -> str:
 
 def _cases(
     known: CellDifference, last: Record | None, titles: Mapping[str, str], release: str
-) -> Iterator[ReportCase]:
+) -> Iterator[Element]:
     reasons = _reasons(known, titles, release)
     because = "; ".join(f"{name} {fate}".lstrip() for name, fate in reasons)
     if known.difference == "unknown":
-        yield ReportCase(name="run", tag="error", message=f"without an answer; {because}")
+        yield junit_case("run", "error", f"without an answer; {because}")
         return
     if known.difference == "flaky":
         why = f"flaky: runs of the same files disagree; {because}"
-        yield ReportCase(name="run", tag="skipped", message=why)
+        yield junit_case("run", "skipped", why)
         return
     worse = {change.id: change for change in known.capabilities if change.is_worse}
     now = {} if last is None else {each.id: each for each in last.capabilities}
     for name in sorted({*now, *worse}):
         if name in worse:
             why = f"{_name(worse[name], titles.get(name, ''))} {_fate(worse[name])}"
-            yield ReportCase(name=name, tag="failure", message=why, kind=worse[name].cause)
+            yield junit_case(name, "failure", why, worse[name].cause)
         elif now[name].status == "yes":
-            yield ReportCase(name=name)
+            yield junit_case(name)
         else:
             why = f"fails: {now[name].subject or now[name].cause}"
             if now[name].status == "absent":
                 why = f"the checkout does not have {', '.join(now[name].missing) or 'it'}"
             why = f"{why}; it is not known to work with {release} either"
-            yield ReportCase(name=name, tag="skipped", message=why)
+            yield junit_case(name, "skipped", why)
     outcome = parse_outcome(known.outcome_after) if known.outcome_after else None
     stage = outcome.stage if isinstance(outcome, Failed) else "plan"
     log = "" if last is None else last.log
     if known.difference == "breaks" and not worse:
-        yield ReportCase(name=stage, tag="failure", message=because, log=log)
+        yield junit_case(stage, "failure", because, log=log)
     elif not now and isinstance(outcome, Failed):
-        yield ReportCase(name=stage, tag="skipped", message=because)
+        yield junit_case(stage, "skipped", because)
     elif not now:
-        yield ReportCase(name="suite")
+        yield junit_case("suite")
 
 
 def diff_command(
@@ -333,7 +334,7 @@ def diff_command(
     suites = []
     for known in differences:
         last = next(reversed(cells.records.get(known.cell, ())), None)
-        suites.append(ReportSuite(known.cell, tuple(_cases(known, last, titles, named)), last))
+        suites.append(junit_suite(known.cell, _cases(known, last, titles, named), last))
     rows = []
     for kind, sentence, names in groups:
         more = f" and {len(names) - MOST_CELLS} more" if len(names) > MOST_CELLS else ""

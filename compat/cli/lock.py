@@ -134,8 +134,7 @@ def _settled(workspace: Workspace, cell: Cell, result: LockResult, check: bool) 
     if isinstance(result, Refusal):
         return LockLine(id=cell.id, outcome=str(result), because=result.because)
     before = workspace.lock(cell.id)
-    moved = () if before is None else changed_pins(before, result)
-    changes = tuple(pin.line() for pin in moved)
+    changes = () if before is None else tuple(changed_pins(before, result).values())
     if before is None:
         outcome = "not-locked" if check else "locked"
     elif changes or (before.inputs, before.builds) != (result.inputs, result.builds):

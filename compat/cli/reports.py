@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
-from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from compat import files
 from compat.cli.arguments import Exit, given, option
@@ -207,12 +206,12 @@ def run_report(
         shown, why = "no result", "compat could not run it, or was stopped"
         if record is None:
             message = "compat could not run this cell, or was stopped; see what it printed"
-            cases: tuple[ReportCase, ...] = (ReportCase(name="run", tag="error", message=message),)
+            cases = iter([junit_case("run", "error", message)])
         else:
-            cases, shown, why = tuple(_cases(verdict, record)), word(cell), outcome_words(record)
+            cases, shown, why = _cases(verdict, record), word(cell), outcome_words(record)
             is_stored = isinstance(record.outcome, Failed) and why == str(record.outcome)
             why = inline(wording.cause_sentence(record.outcome) if is_stored else why, 500)
-        suites.append(ReportSuite(cell, cases, record))
+        suites.append(junit_suite(cell, cases, record))
         is_working = record is not None and verdict.kind == "works"
         (working if is_working else others).append((code(cell), inline(shown), why))
     number = f"{len(working):,} of {len(suites):,} combinations work"
@@ -228,65 +227,69 @@ def run_report(
     )
 
 
-def _cases(verdict: Answer, record: Record) -> Iterator[ReportCase]:
+def _cases(verdict: Answer, record: Record) -> Iterator[Element]:
     excused = {fault.id: fault.fault for fault in verdict.faults if fault.fault in EXCUSED}
     for capability in record.capabilities:
         name, failed = capability.id, capability.failed
         if capability.status == "absent":
             lacking = ", ".join(capability.missing) or "it"
             why = f"this release does not have {lacking}"
-            yield ReportCase(name=name, tag="skipped", message=why)
+            yield junit_case(name, "skipped", why)
         elif failed is None:
-            yield ReportCase(name=name)
+            yield junit_case(name)
         elif name in excused:
             why = f"{wording.fault_words(excused[name])}: {wording.reason_words(failed)}"
-            yield ReportCase(name=name, tag="skipped", message=why)
+            yield junit_case(name, "skipped", why)
         else:
             why = capability.subject or wording.reason_words(failed)
-            yield ReportCase(name=name, tag="failure", message=why, kind=failed.cause)
+            yield junit_case(name, "failure", why, failed.cause)
     outcome = record.outcome
     failing = {capability.id for capability in record.capabilities if capability.status == "no"}
     if isinstance(outcome, Failed) and not (outcome.stage == "test" and outcome.subject in failing):
-        yield ReportCase(
-            name=outcome.stage,
-            tag="error" if is_spurious(outcome) else "failure",
-            message=wording.cause_sentence(outcome),
-            kind=outcome.cause,
-            log=record.log,
-        )
+        tag, why = "error" if is_spurious(outcome) else "failure", wording.cause_sentence(outcome)
+        yield junit_case(outcome.stage, tag, why, outcome.cause, record.log)
     elif not record.capabilities and isinstance(outcome, Passed):
-        yield ReportCase(name="suite")
+        yield junit_case("suite")
 
 
 # A job's summary may have 1 MiB; more rows than these nobody reads.
 _MOST_ROWS = 100
 
 
-class ReportCase(Value, frozen=True, kw_only=True):
-    """A test case. It passed if `tag` is empty; `kind` is the cause for programs, `log` the end of
-    the output.
+def junit_case(
+    name: str, tag: str = "", message: str = "", kind: str = "", log: str = ""
+) -> Element:
+    """Return a test case. It passed if `tag` (failure, error or skipped) is empty; `kind` is the
+    cause for programs, `log` the end of the output.
     """
+    case = Element("testcase", classname="", name=one_line(name))
+    if tag:
+        verdict = SubElement(case, tag, message=one_line(message))
+        if kind:
+            verdict.set("type", kind)
+        if log:
+            verdict.text = "\n".join(map(one_line, log.splitlines()))
+    return case
 
-    name: str
-    tag: Literal["", "failure", "error", "skipped"] = ""
-    message: str = ""
-    kind: str = ""
-    log: str = ""
 
-
-class ReportSuite(Value, frozen=True):
-    """The cases of a cell, with the record of its run; None without a run."""
-
-    cell: str
-    cases: tuple[ReportCase, ...]
-    record: Record | None = None
+def junit_suite(cell: str, cases: Iterable[Element], record: Record | None) -> Element:
+    suite = Element("testsuite", name=cell)
+    for case in cases:
+        case.set("classname", cell)
+        suite.append(case)
+    if record is not None:
+        suite.set("time", f"{record.seconds:.3f}")
+        suite.set("timestamp", record.started.strftime("%Y-%m-%dT%H:%M:%S"))
+    return suite
 
 
 class Report(Value, frozen=True, kw_only=True):
-    """The content of both files; `command` names all suites, `rows` are a Markdown table."""
+    """The content of both files; `command` names all `suites` of JUnit, `rows` are a Markdown
+    table.
+    """
 
     command: str
-    suites: tuple[ReportSuite, ...]
+    suites: tuple[Element, ...]
     heading: str
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
@@ -316,28 +319,15 @@ def junit_xml(report: Report) -> bytes:
     """Return JUnit XML with one suite a cell, limited to the dialect that Jenkins, GitLab and
     GitHub's viewers share.
     """
-    root = ElementTree.Element("testsuites", name=report.command)
-    for suite in report.suites:
-        node = ElementTree.SubElement(root, "testsuite", name=suite.cell)
-        for case in suite.cases:
-            names = {"classname": suite.cell, "name": one_line(case.name)}
-            element = ElementTree.SubElement(node, "testcase", names)
-            if case.tag:
-                tag = ElementTree.SubElement(element, case.tag, message=one_line(case.message))
-                if case.kind:
-                    tag.set("type", case.kind)
-                if case.log:
-                    tag.text = "\n".join(map(one_line, case.log.splitlines()))
-        if suite.record is not None:
-            node.set("time", f"{suite.record.seconds:.3f}")
-            node.set("timestamp", suite.record.started.strftime("%Y-%m-%dT%H:%M:%S"))
+    root = Element("testsuites", name=report.command)
+    root.extend(report.suites)
     for node in (*root, root):
         cases = node.findall(".//testcase")
         node.set("tests", str(len(cases)))
         for name, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
             node.set(name, str(sum(case.find(kind) is not None for case in cases)))
-    ElementTree.indent(root)
-    return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+    indent(root)
+    return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
 def summary_text(report: Report) -> str:

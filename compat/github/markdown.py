@@ -60,7 +60,7 @@ def code(text: str, limit: int = 200) -> str:
         return "(nothing)"
     if "|" in shown:
         return inline(text, limit)
-    fence = "`" * (_longest_run("`", shown) + 1)
+    fence = _fence(shown, 1)
     edge = " " if shown[0] in "` " or shown[-1] in "` " else ""
     return f"{fence}{edge}{shown}{edge}{fence}"
 
@@ -70,7 +70,7 @@ def block(text: str, kind: str = "text", limit: int = 20_000) -> str:
     lines = text[: limit + 1].replace("\r\n", "\n").strip("\n").split("\n")
     shown = "\n".join("\t".join(visible(part) for part in line.split("\t")) for line in lines)
     shown = _defused(_cut(shown, limit))
-    fence = "`" * max(3, _longest_run("`", shown) + 1)
+    fence = _fence(shown, 3)
     return f"{fence}{kind}\n{shown}\n{fence}"
 
 
@@ -138,5 +138,5 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-def _longest_run(char: str, text: str) -> int:
-    return max(map(len, re.findall(f"{re.escape(char)}+", text)), default=0)
+def _fence(text: str, least: int) -> str:
+    return max(["`" * least, *(f"{run}`" for run in re.findall("`+", text))], key=len)

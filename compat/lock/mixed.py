@@ -81,9 +81,9 @@ def exchanges_between(
     )
 
 
-def exchanged(base: Lock, other: Lock, packages: Iterable[str], name: str) -> Lock:
+def exchanged(base: Lock, other: Lock, packages: Iterable[str]) -> Lock:
     pins = {pin.name: pin for pin in other.pins}
-    lock = repinned(base, {package: pins.get(package) for package in set(packages)}, name)
+    lock = repinned(base, {package: pins.get(package) for package in set(packages)})
     injected = base.inputs.injected_pin or other.inputs.injected_pin
     inputs = lock.inputs
     if injected is not None and injected.name in packages:
@@ -99,7 +99,7 @@ def exchanged(base: Lock, other: Lock, packages: Iterable[str], name: str) -> Lo
     return msgspec.structs.replace(lock, inputs=inputs, builds=tuple(sorted(builds)))
 
 
-def repinned(base: Lock, pins: Mapping[str, Pin | None], name: str) -> Lock:
+def repinned(base: Lock, pins: Mapping[str, Pin | None]) -> Lock:
     """Return the lock with these pins instead of its own; None removes a package."""
     every: dict[str, Pin | None] = {**{pin.name: pin for pin in base.pins}, **pins}
     chosen = tuple(every[package] for package in sorted(every) if package != INTERPRETER)
@@ -108,7 +108,7 @@ def repinned(base: Lock, pins: Mapping[str, Pin | None], name: str) -> Lock:
     roots = {name_of_line(t) for t in base.inputs.requirements if t not in base.inputs.suite}
     inputs = msgspec.structs.replace(
         base.inputs,
-        cell=name,
+        cell="blame",
         requirements=tuple(
             f"{pin.name}=={pin.version}"
             for pin in listed
@@ -176,35 +176,19 @@ def _versions(lock: Lock) -> dict[str, Version]:
     return lock.versions | {INTERPRETER: Version(minor_series(lock.inputs.python))}
 
 
-class ChangedPin(Value, frozen=True, kw_only=True):
-    """A package whose version or files differ between two locks; None where it is missing."""
-
-    package: str
-    before: Version | None
-    after: Version | None
-
-    def line(self) -> str:
-        if self.before is None:
-            return f"+ {self.package} {self.after}"
-        if self.after is None:
-            return f"- {self.package} {self.before}"
-        if self.before == self.after:
-            return f"~ {self.package} {self.after}: other files"
-        return f"~ {self.package} {self.before} -> {self.after}"
-
-
-def changed_pins(before: Lock, after: Lock) -> tuple[ChangedPin, ...]:
-    old = {pin.name: pin for pin in before.pins}
-    new = {pin.name: pin for pin in after.pins}
-    return tuple(
-        ChangedPin(
-            package=name,
-            before=old[name].version if name in old else None,
-            after=new[name].version if name in new else None,
-        )
-        for name in sorted(old.keys() | new.keys())
-        if old.get(name) != new.get(name)
-    )
+def changed_pins(before: Lock, after: Lock) -> dict[str, str]:
+    """Return how each package changed whose version or files differ, as a line, by its name."""
+    old, new = ({pin.name: pin for pin in lock.pins} for lock in (before, after))
+    lines = {name: f"- {name} {pin.version}" for name, pin in old.items() if name not in new}
+    for name, pin in new.items():
+        known = old.get(name)
+        if known is None:
+            lines[name] = f"+ {name} {pin.version}"
+        elif known.version != pin.version:
+            lines[name] = f"~ {name} {known.version} -> {pin.version}"
+        elif known != pin:
+            lines[name] = f"~ {name} {pin.version}: other files"
+    return dict(sorted(lines.items()))
 
 
 def changed_inputs(then: Inputs, now: Inputs) -> list[str]:
@@ -307,10 +291,11 @@ def exchanged_subject(
 
 
 def moved_besides(lock: Lock, other: Lock, subject: str) -> tuple[str, ...]:
+    before, after = lock.versions, other.versions
     return tuple(
-        f"{pin.package} {pin.before or 'missing'} -> {pin.after or 'missing'}"
-        for pin in changed_pins(lock, other)
-        if pin.package != subject and pin.before != pin.after
+        f"{name} {before.get(name, 'missing')} -> {after.get(name, 'missing')}"
+        for name in sorted({*before, *after} - {subject})
+        if before.get(name) != after.get(name)
     )
 
 

@@ -79,19 +79,14 @@ def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
     most = min(budget.most, len(tasks))
     work = sum(task.seconds for task in tasks)
     worthwhile = most if most * budget.overhead < work else math.ceil(work / budget.overhead)
+    # Longest processing time first (Graham 1969): at most 4/3 of the best packing, and far less
+    # with many tasks.
+    ordered = sorted(tasks, key=lambda task: (-task.seconds, task.cell))
     for count in range(max(1, min(worthwhile, most)), most + 1):
-        # Longest processing time first (Graham 1969): at most 4/3 of the best packing, and far less
-        # with many tasks.
-        shards: list[list[Task]] = [[] for _ in range(count)]
-        loads = [(0.0, number) for number in range(count)]
-        for task in sorted(tasks, key=lambda task: (-task.seconds, task.cell)):
-            load, number = loads[0]
-            heapq.heapreplace(loads, (load + task.seconds, number))
-            shards[number].append(task)
-        packing = _packing(shards, budget)
+        packing = _packing(_assigned(ordered, count), budget)
         if packing.longest <= budget.seconds:
             return packing
-    return _packing(_assigned(tasks, budget), budget)
+    return _packing(_assigned(tasks, budget.most, budget.room), budget)
 
 
 def tasks_that_fit(tasks: Iterable[Task], budget: Budget) -> tuple[Task, ...]:
@@ -99,7 +94,7 @@ def tasks_that_fit(tasks: Iterable[Task], budget: Budget) -> tuple[Task, ...]:
     room for each of them again.
     """
     listed = tuple(tasks)
-    fitting = set(itertools.chain.from_iterable(_assigned(listed, budget)))
+    fitting = set(itertools.chain.from_iterable(_assigned(listed, budget.most, budget.room)))
     return tuple(task for task in listed if task in fitting)
 
 
@@ -110,13 +105,13 @@ def rounds(tasks: Sequence[Task], budget: Budget) -> Iterator[tuple[Task, ...]]:
         waiting = [task for task in waiting if task not in taken]
 
 
-def _assigned(tasks: Iterable[Task], budget: Budget) -> list[list[Task]]:
+def _assigned(tasks: Iterable[Task], count: int, room: float = math.inf) -> list[list[Task]]:
     # The tasks in shards, each in the one with most room left, or in none where that is too little.
-    shards: list[list[Task]] = [[] for _ in range(budget.most)]
-    loads = [(0.0, number) for number in range(budget.most)]
+    shards: list[list[Task]] = [[] for _ in range(count)]
+    loads = [(0.0, number) for number in range(count)]
     for task in tasks:
         load, number = loads[0]
-        if load + task.seconds <= budget.room:
+        if load + task.seconds <= room:
             heapq.heapreplace(loads, (load + task.seconds, number))
             shards[number].append(task)
     return shards

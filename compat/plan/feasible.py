@@ -528,7 +528,7 @@ class Feasibility:
         self._fitted: tuple[bool, tuple[Coordinate, ...], tuple[Release, ...]] | None = None
         self._changing: dict[tuple[Version, Version, tuple[str, ...]], tuple[Rule, ...]] = {}
         self._asked = self.questions()
-        # The facts with another release on an axis: plan/lanes.py and plan/extension.py make them.
+        # The facts with another release on an axis: plan/plan.py makes them.
         self.lanes: dict[str, Feasibility] = {}
 
     @cached_property

@@ -22,27 +22,7 @@ from compat.value import StrictValue
 
 ChangeKind = Literal["regressed", "fixed", "spurious", "new", "gone", "same"]
 CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
-_AFTER: tuple[Kind | None, ...] = (
-    "works",
-    "partial",
-    "broken",
-    "infeasible",
-    "flaky",
-    "unknown",
-    None,
-)
-# Before in rows, after in columns, in the order above. A ruled-out cell is equal to a broken one;
-# changes to and from flaky are random; an unknown cell is new once known. fmt: off
-_TABLE: dict[Kind | None, tuple[ChangeKind, ...]] = {
-    "works": ("same", "regressed", "regressed", "regressed", "spurious", "gone", "gone"),
-    "partial": ("fixed", "same", "regressed", "regressed", "spurious", "gone", "gone"),
-    "broken": ("fixed", "fixed", "same", "same", "spurious", "gone", "gone"),
-    "infeasible": ("fixed", "fixed", "same", "same", "spurious", "gone", "gone"),
-    "flaky": ("spurious", "spurious", "spurious", "spurious", "same", "gone", "gone"),
-    "unknown": ("new", "new", "new", "new", "new", "same", "gone"),
-    None: ("new", "new", "new", "new", "new", "new", "same"),
-}
-# fmt: on
+_RANK: dict[Kind, int] = {"works": 2, "partial": 1, "broken": 0, "infeasible": 0}
 
 
 class Change(StrictValue, frozen=True, kw_only=True):
@@ -92,7 +72,19 @@ def compare(before: Answer | None, after: Answer | None) -> Change:
 
 
 def change_kind(before: Kind | None, after: Kind | None) -> ChangeKind:
-    return _TABLE[before][_AFTER.index(after)]
+    """A ruled-out cell is equal to a broken one; changes to and from flaky are random; an unknown
+    cell is new once known.
+    """
+    if before == after:
+        return "same"
+    if after is None or after == "unknown":
+        return "new" if before is None else "gone"
+    if before is None or before == "unknown":
+        return "new"
+    if "flaky" in (before, after):
+        return "spurious"
+    steps = _RANK[after] - _RANK[before]
+    return "fixed" if steps > 0 else "regressed" if steps < 0 else "same"
 
 
 def _failing(answer: Answer | None) -> set[str]:
@@ -166,10 +158,10 @@ def _difference(before: Answer, after: Answer, is_worse: bool, differs: bool) ->
         if _is_not_installed(after):
             return "same"
         return "breaks" if after.kind in ("partial", "broken") else "mends"
-    rank: dict[Kind, int] = {"works": 2, "partial": 1, "broken": 0, "infeasible": 0}
-    if rank[after.kind] < rank[before.kind] or is_worse:
+    steps = _RANK[after.kind] - _RANK[before.kind]
+    if steps < 0 or is_worse:
         return "breaks"
-    return "mends" if rank[after.kind] > rank[before.kind] or differs else "same"
+    return "mends" if steps > 0 or differs else "same"
 
 
 def _is_not_installed(answer: Answer) -> bool:

@@ -595,7 +595,7 @@ class LockPair:
             pin = None if version is None else self._pin(package.package, version)
             if pin is not None:
                 pins[package.package] = pin
-        return repinned(exchanged(base, other, names, "blame"), pins, "blame")
+        return repinned(exchanged(base, other, names), pins)
 
     def is_forward(self, packages: Sequence[BlamedPackage]) -> bool:
         """Whether the good end fails with these alone as they first failed; else as in the bad."""
@@ -618,14 +618,14 @@ class LockPair:
         ):
             others = [other for other in changes if other != name and base is not self.bad]
             what = f"{end} with {', '.join([f'{name} {version}', *others])}"
-            trial = self._trials.of(repinned(base, pins, "blame"), what)
+            trial = self._trials.of(repinned(base, pins), what)
             if trial != "unresolved":
                 return trial
         return "unresolved"
 
     def _mixed(self, changes: frozenset[str]) -> Lock:
         packages = [name for change in changes for name in self.exchanges[change].packages]
-        return exchanged(self.good, self.bad, packages, "blame")
+        return exchanged(self.good, self.bad, packages)
 
     def _described(self, changes: frozenset[str]) -> str:
         left = [name for name in self.exchanges if name not in changes]
