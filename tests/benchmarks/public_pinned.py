@@ -1,0 +1,115 @@
+"""How many pinned environments of BugsInPy lock, as declared or with fewer pins?
+
+Usage: public_pinned.py BUGSINPY [--sample N] [--seed N] [--minutes N]; BUGSINPY is a clone of
+soarsmu/BugsInPy. A pin that the resolver's refusal names gives way to any version; each one that
+is not needed for the lock is put back. Lines of a checkout are left out. Locks have wheels only,
+are made with the index of today and are not installed. Prints Markdown.
+"""
+
+import argparse
+import os
+import random
+import re
+import time
+from collections import Counter
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+from side_by_side import machine
+
+from compat.declare.matrix import patch_of
+from compat.index.interpreters import find
+from compat.index.settings import settings
+from compat.lock.lockfile import Inputs, Lock, Locker, Refusal
+from compat.lock.resolvers import packages_in
+from compat.lock.uv import UvLocker
+
+Environment = tuple[str, tuple[str, ...]]
+MOST_REFUSALS = 20
+
+
+def environments(clone: Path) -> Counter[Environment]:
+    """Return how many bugs each environment has: a Python series with lines of requirements."""
+    found: Counter[Environment] = Counter()
+    for info in clone.glob("projects/*/bugs/*/bug.info"):
+        series = re.search(r'python_version="(\d+\.\d+)', info.read_text("utf-8", "replace"))
+        asked = info.with_name("requirements.txt")
+        content = asked.read_bytes() if asked.exists() else b""
+        text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8")
+        lines = (line.partition(" #")[0].strip() for line in text.splitlines())
+        # `-e git+...` is the project itself, at the bug's commit.
+        own = tuple(sorted({line for line in lines if line and line[0] not in "#-"}))
+        found[series[1] if series else "", own] += 1
+    return found
+
+
+def locked(locker: Locker, python: Version, asked: tuple[str, ...]) -> tuple[str, int]:
+    """Return `locks` or why not, and how many pins had to give way."""
+    try:
+        pins = {canonicalize_name(Requirement(line).name): line for line in asked}
+    except InvalidRequirement:
+        return "not only releases of an index", 0
+
+    def answer(free: set[str]) -> Lock | Refusal:
+        lines = (name if name in free else line for name, line in pins.items())
+        platform = "x86_64-manylinux_2_35"
+        own = tuple(sorted(lines))
+        return locker.lock(Inputs("environment", python, platform, own))
+
+    free: set[str] = set()
+    refusal = answer(free)
+    for _ in range(MOST_REFUSALS):
+        if isinstance(refusal, Lock):
+            break
+        subject = {*packages_in(refusal.subject)} & pins.keys()
+        blamed = subject - free or ({*refusal.named, *refusal.wheelless} & pins.keys()) - free
+        if not blamed:
+            return f"refused: {refusal.cause}", 0
+        free |= blamed
+        refusal = answer(free)
+    if isinstance(refusal, Refusal):
+        return f"refused: {refusal.cause}", 0
+    for name in sorted(free):
+        if isinstance(answer(free - {name}), Lock):
+            free.remove(name)
+    return "locks", len(free)
+
+
+def main() -> None:
+    """Lock each environment of the sample."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("clone", type=Path)
+    parser.add_argument("--sample", type=int, default=1_000)
+    parser.add_argument("--seed", type=int, default=46)
+    parser.add_argument("--minutes", type=float, default=1e9, help="start no lock after this time")
+    options = parser.parse_args()
+    until = time.monotonic() + 60 * options.minutes
+    every = environments(options.clone)
+    chosen = sorted(every)
+    random.Random(options.seed).shuffle(chosen)
+    print(machine(), flush=True)
+    locker = UvLocker(settings(), os.environ, lambda v: (f := find(v, os.environ)) and f.path)
+    counts: dict[str, Counter[str]] = {"environments": Counter(), "bugs": Counter()}
+    for series, asked in chosen[: options.sample]:
+        if time.monotonic() > until:
+            break
+        found = find(Version(series), os.environ) if series else None
+        python = found.version if found else patch_of(Version(series))
+        what, given_up = locked(locker, python, asked)
+        if what == "locks":
+            parts = ((0, "locks as declared"), (1, "with one pin less"), (5, "with 2 to 5 less"))
+            what = next((words for most, words in parts if given_up <= most), "with more less")
+        counts["environments"][what] += 1
+        counts["bugs"][what] += every[series, asked]
+        print(f"{series}, {len(asked)} lines: {what} ({given_up})", flush=True)
+    done = counts["environments"].total()
+    print(f"\n{done} of {len(every)} environments were asked.\n")
+    print("| result | environments | bugs |\n|---|---|---|")
+    for what, times in counts["environments"].most_common():
+        print(f"| {what} | {times} | {counts['bugs'][what]} |")
+
+
+if __name__ == "__main__":
+    main()
