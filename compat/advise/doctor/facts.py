@@ -50,12 +50,12 @@ class NoModule(Value, frozen=True):
 
 
 class BadCall(Value, frozen=True):
-    """A callable was called with an unknown argument (`+`), without a required one (`!`), or with
-    too many (`#`).
+    """A callable was called with an unknown argument (`+`), without a required one (`!`), with too
+    many (`#`), or for another number of results (`=`).
     """
 
     function: str
-    kind: Literal["+", "!", "#"]
+    kind: Literal["+", "!", "#", "="]
     argument: str
     line: int
 

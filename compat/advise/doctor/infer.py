@@ -44,6 +44,7 @@ from compat.advise.doctor.known import (
     package_of,
     package_of_module,
     packages_known,
+    speakers,
 )
 from compat.advise.doctor.parse import Frame, Traceback, all_facts, is_users_own
 from compat.declare.toml import toml_document
@@ -787,10 +788,16 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         return _moved(case, library().name(fact.module, fact.name), shown, fact.line)
     package = package_of(fact.module)
     known, importer = api(package), case.beside(package)
+    if fact.module == "lib" and importer:  # what cffi calls each library
+        return case.say("lacks", [importer], fact.line, needs=importer, name=shown)
     if known is not None and (known.has_module(fact.module) or top in known.modules):
         presence = known.name(fact.module, fact.name)
         if presence.never and not known.has_module(fact.module):
             presence = known.name(top, fact.name)
+        older = known.before(fact.module, fact.name) if not presence.had else ""
+        if older:
+            words = {"needs": f"{package}<{older}", "since": older, "name": shown}
+            return case.say("removed", [package, importer], fact.line, **words)
         if presence.never:  # a release may have the module elsewhere
             presence = known.elsewhere(fact.module, fact.name) or presence
         if presence.always:
@@ -802,6 +809,8 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         is_inner |= is_rare and known.has_module(fact.module)
         if not presence.had and not (importer or fact.since or fact.file or is_inner):
             return None
+        if not presence.is_known and (other := _of_another(case, known, fact.module, fact.name)):
+            return other
         if presence.is_known:
             return _moved(case, presence, shown, fact.line)
     if not package or (not importer and is_users_own(fact.module, case.trace)):
@@ -811,6 +820,28 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         kind = "mixed"
     words = {"needs": needs, "since": fact.since, "name": shown}
     return case.say(kind, [package, importer], fact.line, **words)
+
+
+def _of_another(case: Case, known: Api, module: str, name: str = "") -> Finding | None:
+    """What a package shows of another one as its own: `demo.dep.x` for `dep.x`. Its release goes with
+    that of the other.
+    """
+    top, _, inner = module.partition(".")
+    other = api(package_of_module(inner.partition(".")[0])) if inner else None
+    if other is None or other is known or len(known.releases) - 1 not in known.module(top).had:
+        return None
+    presence = other.name(inner, name) if name else other.module(inner)
+    finding = _moved(case, presence, f"{module}.{name}".strip("."), 0) if presence.is_known else None
+    need = requirement_of(finding.needs) if finding is not None else None
+    if finding is None or need is None:
+        return None
+    pin = case.pin(known.package, ANY)
+    if _bounds(need.specifier, _UPPER):
+        there = case.pin(other.package, need.specifier).partition("==")[2]
+        pin = _admits(case, known.package, other.package, f"=={there}")
+    return msgspec.structs.replace(
+        finding, packages=(known.package, other.package), needs="", pin=pin
+    )
 
 
 def _moved(
@@ -870,7 +901,7 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     if "." in fact.module and not library().has_module(fact.module.partition(".")[0]):
         return unknown(package_of(fact.module), importer) if importer else None
     presence: Presence | None
-    if name in _BUILTINS or "." in fact.module or not own:
+    if name in _BUILTINS or "." in fact.module or not any(map(case.mentions, own)):
         presence = library().attribute(name, fact.name)
         if importer and presence.had == {0}:
             # Its code runs on Python 3: it gets text where it expects bytes, or the like.
@@ -923,7 +954,7 @@ def _candidate(
 
 
 def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
-    argument = (fact.kind if fact.kind in "!#" else "") + fact.argument
+    argument = (fact.kind if fact.kind in "!#=" else "") + fact.argument
     name = _called(case, fact.function.replace(".<locals>", ""))
     if not name:
         return None
@@ -957,6 +988,8 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     shown = f"the argument {fact.argument} of {name}"
     if fact.kind == "!":
         shown = f"{name} without {fact.argument}"
+    elif fact.kind == "=":
+        shown = f"{name} with {fact.argument} results"
     if matched is None and name in ("__init__", "__new__"):
         for package in sorted(case.versions):
             takers = known.takers(argument) if (known := api(package)) else ()
@@ -975,7 +1008,7 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
         matched = next(iter(changed), None)
     if matched is not None:
         return _moved(case, matched, shown, fact.line, "type-error")
-    return _unplaced_call(case, fact, name, home, keys)
+    return _unplaced_call(case, fact, name, home, keys) if fact.kind != "=" else None
 
 
 def _unplaced_call(
@@ -1048,6 +1081,8 @@ def _missing_module(case: Case, fact: NoModule) -> Finding | None:
         for presence in (known.module(fact.module), known.name(above, name)):
             if presence.is_known:
                 return _moved(case, presence, shown, fact.line, "missing-module")
+        if other := _of_another(case, known, fact.module):
+            return other
     is_own = is_users_own(fact.module, case.trace)
     is_seen = known is not None or index(package) is not None or package in case.versions
     if is_inner and (importer or (is_seen and not is_own)):
@@ -1291,6 +1326,17 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
         return
 
 
+# ---- 15: an error that some releases raise and others do not
+
+
+def _said(case: Case) -> Made:
+    for package, wish in speakers(case.text.flat):
+        if case.mentions(package):
+            line = case.trace.raised[-1].line if case.trace.raised else 0
+            yield case.say("said", [package, case.beside(package)], line, needs=package + wish)
+            return
+
+
 def _each(kind: type[F], infer: Callable[[Case, F], Finding | None]) -> Callable[[Case], Made]:
     """An inference from single facts of a kind."""
     return lambda case: filter(None, (infer(case, fact) for fact in case.all(kind)))
@@ -1311,4 +1357,5 @@ _INFERENCES: tuple[Callable[[Case], Made], ...] = (
     _unnamed_conflict,
     _each(Changed, _changed),
     _unmet,
+    _said,
 )

@@ -20,6 +20,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.doctor.facts import requirement_of, specifier
+from compat.lock.resolvers import plain_quotes
 from compat.value import Value
 
 # An index has no interpreter older or newer than these, by series.
@@ -93,6 +94,19 @@ def owners(name: str) -> tuple[str, ...]:
     start = lines.find(key)
     stop = lines.index(b"\n", start + 1) if start >= 0 else 0
     return tuple(lines[start + len(key) : stop].decode().split()) if start >= 0 else ()
+
+
+def speakers(text: str) -> Iterator[tuple[str, str]]:
+    """The packages of which some releases raise an error with this text, and the range of those
+    that do not, the longest match first.
+    """
+    rows = plain_quotes(_text("words").decode()).split("\n")
+    matched = []
+    for package, wish, *pieces in (row.split("\t") for row in rows if "\t" in row):
+        places = [text.find(piece[:80]) for piece in pieces]
+        if min(places) >= 0 and places == sorted(places):
+            matched.append((-sum(map(len, pieces)), package, wish))
+    yield from (tuple(match[1:]) for match in sorted(matched))
 
 
 @cache
@@ -175,7 +189,7 @@ class Presence(Value, frozen=True):
             parts = [f">={first}"] if first != self.releases[0] else []
             if end is not None:
                 last = self.releases[self.releases.index(end) - 1]
-                parts.append(f"<{end}" if is_every or last == first else f"<={last}")
+                parts.append(f"<{end}" if is_every else f"<={last}")
             ranges.append(",".join(parts))
         return ranges or [""]
 
@@ -213,6 +227,13 @@ class Api:
 
     def name(self, module: str, name: str) -> Presence:
         """Which releases' module has a name. Unsure where the module generates names."""
+        if public := self._public(module):
+            spans = [each for m in public for each in self._spans_of(m, name)]
+            there = [each for m in public for each in self._spans_of(m, "")]
+            had, known = self._presence(spans).had, self._presence(there).had
+            top, inner = module.split(".")[:2]
+            unsure = self.name(top, inner).had - known if had else frozenset[int]()
+            return Presence(self.package, self.releases, had, unsure)
         spans = self._spans_of(module, name)
         unsure = [] if spans else self._spans_of(module, "?")
         if not spans and module not in self._modules:
@@ -220,6 +241,19 @@ class Api:
             if above in self._modules and inner:
                 spans = self._spans_of(above, f"{inner}.{name}")
         return self._presence(spans, unsure)
+
+    def _public(self, module: str) -> list[str]:
+        """The modules in private folders that users see as a module: `a._api.v2.x` as `a.x`."""
+        top, dot, rest = module.partition(".")
+        form = re.compile(rf"{top}\w*(?:\.(?:_\w+|v\d+))+\.{re.escape(rest)}")
+        return list(filter(form.fullmatch, self._modules)) if module not in self._modules and dot else []
+
+    def before(self, module: str, name: str) -> str:
+        """The major release that moved a name to `compat.v1` and the like."""
+        tail = re.sub(r"^\w+(\._\w+|\.v\d+)*", "", module)
+        form = re.compile(rf".*\.compat\.v(\d+){re.escape(tail)}")
+        old = [match[1] for home in self.homes(name) if (match := form.fullmatch(home))]
+        return str(int(min(old)) + 1) if old else ""
 
     def elsewhere(self, module: str, name: str) -> Presence | None:
         """Which releases have a name in another module with the same last part."""
@@ -271,7 +305,7 @@ class Api:
             for path, changed in self._calls.items():
                 called = path.partition(":")[2].removesuffix(".__init__").removesuffix(".__new__")
                 # A function with `**` takes any.
-                open_to = "" if argument[:1] in "!#" else changed.get("**", "")
+                open_to = "" if argument[:1] in "!#=" else changed.get("**", "")
                 if argument[:1] == "#":  # this many are accepted where the most is not less
                     most = [p for p in changed if p[0] == "#" and int(p[1:]) >= int(argument[1:])]
                     open_to = ",".join([*(changed[p] for p in most), changed.get("*", "")])

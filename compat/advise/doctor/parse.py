@@ -244,6 +244,9 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
             yield BadCall(groups["function"], "+", groups["unexpected"], line)
         case "called":
             yield BadCall(groups["function"], "#", groups["given"], line)
+        case "unpacked":
+            calls = re.findall(r", ?[\w\]*]+ = ([\w.]+)\(", match.string[: match.start()])
+            yield from (BadCall(call, "=", groups["count"], line) for call in calls[-1:])
         case "symbol":
             yield _symbol(groups["symbol"], _of_file(groups["file"], trace), line)
         case "loader":
