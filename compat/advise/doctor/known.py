@@ -323,7 +323,8 @@ class Api:
                         (argument not in changed, called != last, path.count("."), spans)
                     )
             if matched:
-                return self._presence(filter(None, min(matched)[3]))
+                all_of = matched if argument[:1] == "=" else [min(matched)]
+                return self._presence(each for row in all_of for each in row[3] if each)
             # A class without its own `__init__` accepts the arguments of its base.
             queue += sorted(self._class(last.rpartition(".")[2])[1] - visited)
         return None
