@@ -373,7 +373,11 @@ def generate(name, is_read=True):
     for version in sampled(sorted(by_version), 100):
         # Wheels of other systems may require other packages.
         wheels_of = [a for a in by_version[version].artifacts if a.is_wheel]
-        wheel = min(wheels_of, key=lambda a: re.search(r"linux\w*(?:x86_64|i686)|none-any", a.filename) is None, default=None)
+        wheel = min(
+            wheels_of,
+            key=lambda a: re.search(r"linux\w*(?:x86_64|i686)|none-any", a.filename) is None,
+            default=None,
+        )
         published = source.published(wheel).requires_dist if wheel else ()
         lines = [
             re.sub(r"\s+", "", r.partition(";")[0])
@@ -543,7 +547,11 @@ def spoken(name):
     """The errors that some releases of a package raise and others do not, with the range of the
     others: before the first that has it, or after the last.
     """
-    known, cache, said = Index(json.loads(lzma.decompress((FOLDER / f"{name}.index.xz").read_bytes()))), {}, {}
+    known, cache, said = (
+        Index(json.loads(lzma.decompress((FOLDER / f"{name}.index.xz").read_bytes()))),
+        {},
+        {},
+    )
     usable = [v for v in sorted(known.versions) if known.is_wheel(v) and known.pythons(v)]
     read = []
     with tempfile.TemporaryDirectory() as folder:
@@ -579,16 +587,17 @@ def rows_of(said, read):
         alike = {
             number
             for other, there in said.items()
-            if other != pieces and len(words[other] & words[pieces]) * 2 > len(words[other] | words[pieces])
+            if other != pieces
+            and len(words[other] & words[pieces]) * 2 > len(words[other] | words[pieces])
             for number in there
         }
-        if not lacking - alike or len(lacking - alike) < len(lacking) / 2:
-            continue
-        first, last = min(present), max(present)
-        if last == len(read) - 1 and first:
-            yield f"<={read[first - 1]}", pieces
-        elif not first and last < len(read) - 1:
-            yield f">={read[last + 1]}", pieces
+        without = lacking - alike
+        below = [number for number in without if number < min(present)]
+        above = [number for number in without if number > max(present)]
+        if below and len(without) * 2 >= len(lacking):
+            yield f"<={read[max(below)]}", pieces
+        elif above and not below and 0 in present:
+            yield f">={read[min(above)]}", pieces
 
 
 def say(packages):
@@ -604,7 +613,10 @@ def say(packages):
         rows = [row for row in rows if row.partition("\t")[0] != package] + own
         data = lzma.compress("\n".join(sorted(rows)).encode(), preset=6)
         path.write_bytes(data)
-        print(f"{package}: {len(own)} errors, {time.time() - began:.0f} s, {len(data) // 1000} kB of all", flush=True)
+        print(
+            f"{package}: {len(own)} errors, {time.time() - began:.0f} s, {len(data) // 1000} kB of all",
+            flush=True,
+        )
 
 
 def content_of(name, api):

@@ -16,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.doctor.facts import requirement_of
+from compat.advise.doctor.facts import grammar, requirement_of
 from compat.advise.doctor.infer import Case, Finding, case_of, pythons_in
 from compat.advise.doctor.known import index, package_of
 from compat.advise.message import shows, signs
@@ -47,13 +47,6 @@ from compat.value import Value
 State = Literal["proven", "unproven", "broken"]
 # What `pip freeze` omits: https://pip.pypa.io/en/stable/cli/pip_freeze/ (--all), 2026-11-23.
 _NOT_IN_FREEZE = frozenset(("pip", "setuptools", "wheel", "distribute"))
-# Packages that pytest requires, which a user of the library does not need.
-_OF_PYTEST = frozenset(
-    (
-        *("pytest", "iniconfig", "pluggy", "packaging", "exceptiongroup", "tomli", "py", "toml"),
-        *("attrs", "importlib-metadata", "zipp", "typing-extensions", "pygments", "colorama"),
-    )
-)
 
 
 class ImportGuard(Value, frozen=True, array_like=True):
@@ -286,7 +279,7 @@ class _Question:
 
     @cached_property
     def _of_suites(self) -> frozenset[str]:
-        return _OF_PYTEST - published_names(self.catalogue.packages)
+        return grammar()["lists"]["of_pytest"] - published_names(self.catalogue.packages)
 
     def _differing(self, tested: TestedSet, versions: Mapping[str, Version]) -> list[DifferingPin]:
         """The differences of an environment from a tested set, sorted by name.

@@ -26,6 +26,7 @@ from compat.advise.doctor.facts import (
     NoModule,
     Syntax,
     Text,
+    grammar,
     pattern,
     requirement_of,
     specifier,
@@ -46,7 +47,7 @@ from compat.advise.doctor.known import (
     packages_known,
     speakers,
 )
-from compat.advise.doctor.parse import Frame, Traceback, all_facts, is_users_own
+from compat.advise.doctor.parse import Traceback, all_facts, is_users_own
 from compat.declare.toml import toml_document
 from compat.lock.resolvers import (
     PYTHON,
@@ -69,15 +70,6 @@ Ground = Literal["run", "metadata", "message"]
 Direction = Literal["", "older", "newer", "other", "python", "drop", "rebuild", "install"]
 F = TypeVar("F")
 Made = Iterator["Finding"]
-# Packages of a hosted notebook require exact versions and work with others:
-# https://github.com/googlecolab/colabtools/issues/2604 and many more.
-_HOSTS = frozenset(("google-colab", "datascience"))
-_BUILTINS = frozenset(
-    (
-        *("str", "bytes", "int", "float", "bool", "list", "tuple", "dict", "set"),
-        *("function", "method", "type"),
-    )
-)
 ANY = SpecifierSet()
 _CONTENT = (files("compat.advise.doctor") / "findings.toml").read_bytes()
 _TEMPLATES: dict[str, Any] = toml_document(_CONTENT, "findings.toml")
@@ -398,7 +390,8 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
     newest = their.newest(ANY, case.python) if their is not None else None
     if newest_of != "Python" and their is not None and newest is not None:
         asked = their.requires(newest, newest_of, case.python)
-        fitting = case.pin(newest_of, specifier(asked[-1])) if asked else ""
+        by = Requires(newest_of, "".join(asked[-1:]), 0, asker, str(newest))
+        fitting = case.pin(newest_of, specifier(by.range), by) if asked else ""
         if asked and not fitting:
             return {}  # what the newest requires is gone
         if not fitting and known is not None and newest in their.days:
@@ -549,7 +542,9 @@ def _versions_out_of_range(case: Case) -> Made:
     # unrelated.
     is_crowd = len({fact.who for fact, _ in refused if not fact.is_check}) > 1
     for fact, wish in refused:
-        is_bystander = fact.who in _HOSTS or (is_crowd and not _is_spoken_of(case, fact))
+        is_bystander = fact.who in grammar()["lists"]["hosts"] or (
+            is_crowd and not _is_spoken_of(case, fact)
+        )
         if not fact.is_check and is_bystander:
             continue
         who = fact.who or case.beside(fact.what)
@@ -679,7 +674,8 @@ def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
     known, wish = index(what), specifier(wanted)
     if known is None or wish is None:
         return {"advice": f"Take a release of {what} or a Python for which it has a file."}
-    version, current = known.newest(wish), known.newest(ANY, case.python)
+    version, current = known.newest(wish, case.python), known.newest(ANY, case.python)
+    version = version or known.newest(wish)
     if version is None:
         bounds = _bounds(wish, (*_LOWER, *_UPPER))
         final = (v for v in sorted(known.versions) if not v.is_prerelease)
@@ -831,7 +827,9 @@ def _of_another(case: Case, known: Api, module: str, name: str = "") -> Finding 
     if other is None or other is known or len(known.releases) - 1 not in known.module(top).had:
         return None
     presence = other.name(inner, name) if name else other.module(inner)
-    finding = _moved(case, presence, f"{module}.{name}".strip("."), 0) if presence.is_known else None
+    finding = (
+        _moved(case, presence, f"{module}.{name}".strip("."), 0) if presence.is_known else None
+    )
     need = requirement_of(finding.needs) if finding is not None else None
     if finding is None or need is None:
         return None
@@ -901,7 +899,11 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     if "." in fact.module and not library().has_module(fact.module.partition(".")[0]):
         return unknown(package_of(fact.module), importer) if importer else None
     presence: Presence | None
-    if name in _BUILTINS or "." in fact.module or not any(map(case.mentions, own)):
+    if (
+        name in grammar()["lists"]["builtins"]
+        or "." in fact.module
+        or not any(map(case.mentions, own))
+    ):
         presence = library().attribute(name, fact.name)
         if importer and presence.had == {0}:
             # Its code runs on Python 3: it gets text where it expects bytes, or the like.
@@ -999,7 +1001,7 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     if matched is None and fact.kind == "+" and (is_pythons or not owners(f"{last}()")):
         of_python = library().accepts(last, argument)
         matched = of_python if of_python is not None and of_python.is_known else None
-    inner = _callers(case)[-1:] if fact.kind == "+" and not is_qualified else ()
+    inner = case.trace.frames[-1:] if fact.kind == "+" and not is_qualified else ()
     if matched is None and inner and inner[-1].package:
         # No class is named, and the package is: what it has now was added, else it was removed.
         of_inner = api(inner[-1].package)
@@ -1015,7 +1017,7 @@ def _unplaced_call(
     case: Case, fact: BadCall, name: str, home: str, keys: list[str]
 ) -> Finding | None:
     top, last = name.partition(".")[0], name.rpartition(".")[2]
-    frames = _callers(case)
+    frames = case.trace.frames
     innermost = frames[-1].package if frames else ""
     is_library = home != package_of(top).lower() or home in case.versions or package_of_module(top)
     is_called = fact.function.rpartition(".")[2] in (last, "")
@@ -1032,19 +1034,11 @@ def _unplaced_call(
     return case.say("bad-call", [package, case.beside()], fact.line, **words) if package else None
 
 
-def _callers(case: Case) -> tuple[Frame, ...]:
-    """The frames without those at the end that only pass arguments on."""
-    frames = case.trace.frames
-    while len(frames) > 1 and re.search(r"\*args|\*\*kwargs|\*a\b", frames[-1].source):
-        frames = frames[:-1]
-    return frames
-
-
 def _called(case: Case, function: str) -> str:
     if "." in function:
         return re.sub(r"\.__(?:init|new)__$", "", function)
     is_class = function in ("__init__", "__new__", "")
-    for frame in reversed(_callers(case)[-2:]):
+    for frame in reversed(case.trace.frames[-2:]):
         calls = re.findall(r"([A-Za-z_][\w.]*)\(", frame.source.lstrip("@"))
         calls = [c for c in calls if c != "super" and not c.startswith("self.")]
         classes = [c for c in calls if c.rpartition(".")[2][:1].isupper()]

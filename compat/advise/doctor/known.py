@@ -236,6 +236,10 @@ class Api:
             return Presence(self.package, self.releases, had, unsure)
         spans = self._spans_of(module, name)
         unsure = [] if spans else self._spans_of(module, "?")
+        if spans and module in self.modules and (files := index(self.package)) and api(name):
+            # A package shows another one that it requires: `demo.dep` for `dep`.
+            numbers = range(len(self.releases))
+            spans += [f"{n}-{n}" for n in numbers if files.requires(self.releases[n], name)]
         if not spans and module not in self._modules:
             above, _, inner = module.rpartition(".")
             if above in self._modules and inner:
@@ -246,7 +250,11 @@ class Api:
         """The modules in private folders that users see as a module: `a._api.v2.x` as `a.x`."""
         top, dot, rest = module.partition(".")
         form = re.compile(rf"{top}\w*(?:\.(?:_\w+|v\d+))+\.{re.escape(rest)}")
-        return list(filter(form.fullmatch, self._modules)) if module not in self._modules and dot else []
+        return (
+            list(filter(form.fullmatch, self._modules))
+            if module not in self._modules and dot
+            else []
+        )
 
     def before(self, module: str, name: str) -> str:
         """The major release that moved a name to `compat.v1` and the like."""

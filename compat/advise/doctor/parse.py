@@ -24,7 +24,7 @@ from compat.advise.doctor.facts import (
     requirement_of,
     version_of,
 )
-from compat.advise.doctor.known import index, owners, package_of, package_of_module
+from compat.advise.doctor.known import index, package_of, package_of_module
 from compat.advise.named_builds import is_own_name
 from compat.lock.resolvers import (
     CLAUSE,
@@ -215,7 +215,7 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
     by = _of_file(groups.get("file", ""), trace) or innermost
     match entry["make"]:
         case "cannot_import":
-            yield from _cannot_import(match, line, trace)
+            yield from _cannot_import(match, line)
         case "module_lacks":
             yield from _module_lacks(match, line)
         case "class_lacks" if groups["name"].endswith("cython__"):  # parts of two builds are mixed
@@ -226,13 +226,6 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
         case "said_removed":
             module, _, name = groups["dotted"].rpartition(".")
             yield LacksName(module, name, line, since=groups["version"])
-        case "said_moved":
-            module, dot, _ = groups["raised"].partition(".")
-            of_class = owners(match[0].partition(":")[0])
-            whose = innermost or (of_class[0] if len(of_class) == 1 else "")
-            module = module if dot else whose.replace("-", "_")
-            if module:
-                yield LacksName(module, groups["name"], line, file="-packages")
         case "not_defined":
             yield LacksName("builtins", groups["name"], line)
         case "no_module":
@@ -244,6 +237,12 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
             yield BadCall(groups["function"], "+", groups["unexpected"], line)
         case "called":
             yield BadCall(groups["function"], "#", groups["given"], line)
+        case "operator":  # of an extension that torch did not load
+            yield Binary("symbol", "torch", package_of(groups["package"]), line)
+        case "hook":  # of pluggy
+            yield LacksName(
+                f"_{groups['project']}.hookspec", groups["name"], line, file="-packages"
+            )
         case "unpacked":
             calls = re.findall(r", ?[\w\]*]+ = ([\w.]+)\(", match.string[: match.start()])
             yield from (BadCall(call, "=", groups["count"], line) for call in calls[-1:])
@@ -283,25 +282,15 @@ def _written_by_another(trace: Traceback) -> Made:
         yield Binary(kind="saved", what="", by=readers[0].package or innermost, line=line)
 
 
-def _cannot_import(match: Match, line: int, trace: Traceback) -> Made:
+def _cannot_import(match: Match, line: int) -> Made:
     name, module = match["name"], match["module"] or ""
     if not module:  # before Python 3.7 the line above names it
         above = match.string[: match.start()]
         statement = rf"from ([\w.]+) import (?:(?! import )[^#]){{0,200}}?\b{name}\b"
         asked = re.findall(statement, above)
         module = asked[-1] if asked else ""
-    if module.startswith("."):
-        place = next((f for f in reversed(trace.frames) if f.package), None)
-        module = "" if place is None else _absolute(module, place.path)
-    if module:
+    if module and module[0] != ".":
         yield LacksName(module=module, name=name, line=line, file=match["file"] or "")
-
-
-def _absolute(relative: str, path: str) -> str:
-    inside = re.split(r"(?:site|dist)-packages/", path)[-1].split("/")
-    rest = relative.lstrip(".")
-    dots = len(relative) - len(rest)
-    return ".".join([*inside[: len(inside) - dots], *([rest] if rest else [])])
 
 
 def _module_lacks(match: Match, line: int) -> Made:
