@@ -8,9 +8,9 @@ Python, and published requirements.
     python tools/knowledge.py --words PACKAGE...  what its errors say, and since when
     python tools/knowledge.py --bounds FILE       corrections of bounds by conda-forge, as JSON
 
-uv unpacks wheels, and their sources are parsed with `ast`; nothing is run. Of a release without a wheel
-the source archive is read. Only releases that were not read before are read, with a few others to
-compare their parameters with.
+uv unpacks wheels, and their sources are parsed with `ast`; nothing is run. Of a release without a
+wheel the source archive is read. Only releases that were not read before are read, with a few
+others to compare their parameters with.
 """
 
 import ast
@@ -484,10 +484,11 @@ def bounds(path):
     write("bounds.xz", found)
 
 
-# Words of an error about what a package had before, or has not yet. Others are mostly the user's mistake.
+# Words of an error about what a package had before, or has not yet; others are mostly the user's.
 SPOKEN = re.compile(
-    rb"(?i)deprecat|no longer|removed|supported|only support|legacy|instead|renamed|replaced|moved|upgrad"
-    rb"|not recogni|explicitly|migrat|only instances|cannot be used|not compatible|annotat|must end|executable"
+    rb"(?i)deprecat|no longer|removed|supported|only support|legacy|instead|renamed|replaced|moved"
+    rb"|upgrad|not recogni|explicitly|migrat|only instances|cannot be used|not compatible|annotat"
+    rb"|must end|executable"
 )
 
 
@@ -501,11 +502,11 @@ def words_of(source):
         return
     for value in raised_in(tree, {}):
         parts = [re.sub(r"%\(?\w*\)?[srdif]|\{[^{}]*\}", "\0", p) for p in literals(value)]
-        whole = " ".join("".join(parts).split())
-        pieces = [p.strip()[:80] for p in whole.split("\0") if len(p.strip()) > 2]
-        if max(map(len, pieces), default=0) >= 20 and sum(map(len, pieces)) >= 24:
-            if SPOKEN.search(whole.encode()):
-                yield tuple(pieces)
+        whole = " ".join(re.sub(r"https?://[^\s\0]*", "\0", "".join(parts)).split())
+        pieces = [p.strip(" .")[:80] for p in whole.split("\0") if len(p.strip(" .")) > 2]
+        is_specific = max(map(len, pieces), default=0) >= 20 and sum(map(len, pieces)) >= 24
+        if is_specific and SPOKEN.search(whole.encode()):
+            yield tuple(pieces)
 
 
 def raised_in(node, values):
@@ -613,10 +614,8 @@ def say(packages):
         rows = [row for row in rows if row.partition("\t")[0] != package] + own
         data = lzma.compress("\n".join(sorted(rows)).encode(), preset=6)
         path.write_bytes(data)
-        print(
-            f"{package}: {len(own)} errors, {time.time() - began:.0f} s, {len(data) // 1000} kB of all",
-            flush=True,
-        )
+        seconds, size = time.time() - began, len(data) // 1000
+        print(f"{package}: {len(own)} errors, {seconds:.0f} s, {size} kB of all", flush=True)
 
 
 def content_of(name, api):

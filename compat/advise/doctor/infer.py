@@ -47,7 +47,7 @@ from compat.advise.doctor.known import (
     packages_known,
     speakers,
 )
-from compat.advise.doctor.parse import Traceback, all_facts, is_users_own
+from compat.advise.doctor.parse import Frame, Traceback, all_facts, is_users_own
 from compat.declare.toml import toml_document
 from compat.lock.resolvers import (
     PYTHON,
@@ -104,6 +104,20 @@ class Finding(Value, frozen=True):
     capability: str = ""
 
 
+def finding_of(kind: str, packages: Iterable[str], *lines: int, **given: Any) -> Finding:
+    """A finding of a kind. Arguments with the name of a field replace the template's value; the
+    rest fill its sentences, beside the packages and the second of them.
+    """
+    template, named = _TEMPLATES[kind], tuple(dict.fromkeys(filter(None, packages)))
+    own = {n: v for n, v in given.items() if n in Finding.__struct_fields__ and v != ""}
+    texts = {n: template[n] for n in ("sentence", "advice") if n in template}
+    first, *others = (*("Python" if name == PYTHON else name for name in named), "", "")
+    words = {"beside": others[0] or "the code that uses it"} | given
+    filled = {n: text.format(first, *others, **words) for n, text in texts.items()}
+    lines = tuple(dict.fromkeys(filter(None, lines)))
+    return Finding(packages=named, lines=lines, **(template | filled | own))
+
+
 class Case:
     """What is known about one question."""
 
@@ -149,18 +163,9 @@ class Case:
         return f", and {self.versions[package]} is there" if package in self.versions else ""
 
     def say(self, kind: str, packages: Iterable[str], *lines: int, **given: Any) -> Finding:
-        """A finding of a kind. Arguments with the name of a field replace the template's value; the
-        rest fill its sentences, beside the packages, what is there of the first, and the second.
-        """
-        template, named = _TEMPLATES[kind], tuple(dict.fromkeys(filter(None, packages)))
-        own = {n: v for n, v in given.items() if n in Finding.__struct_fields__ and v != ""}
-        texts = {n: template[n] for n in ("sentence", "advice") if n in template}
-        first, *others = (*("Python" if name == PYTHON else name for name in named), "", "")
-        beside = others[0] or "the code that uses it"
-        words = {"there": self.there("".join(named[:1])), "beside": beside} | given
-        filled = {n: text.format(first, *others, **words) for n, text in texts.items()}
-        lines = tuple(dict.fromkeys(filter(None, lines)))
-        return Finding(packages=named, lines=lines, **(template | filled | own))
+        named = [package for package in packages if package]
+        words = {"there": self.there("".join(named[:1]))} | given
+        return finding_of(kind, named, *lines, **words)
 
     def beside(self, *packages: str) -> str:
         """The innermost package of the traceback outside the excluded ones."""
@@ -226,10 +231,7 @@ def case_of(
     versions: Mapping[str, Version] | None = None,
     ranges: Mapping[str, str] | None = None,
 ) -> Case:
-    """Parse a message; only the end of a long one is read.
-
-    A given Python and given versions override those of the message.
-    """
+    """Parse a message. A given Python and given versions override those of the message."""
     read = Text(text)
     trace, facts = all_facts(read)
     listed = (Asked(what=n, range=r, line=0) for n, r in (ranges or {}).items())
@@ -360,10 +362,8 @@ def _python_in(case: Case, finding: Finding, wish: SpecifierSet) -> str:
 
 
 def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
-    """Releases of one time, where only the conflicting packages are known.
-
-    They are the newest of the requiring package and the newest of the other, for which it was
-    written; of compiled ones that which was compiled for the present release.
+    """The newest of the requiring package and that of the other for which it was written; of
+    compiled ones that which was compiled for the present release.
     """
     culprit, beside = finding.packages[0], next(iter(finding.packages[1:]), "")
     known, other = index(culprit), index(beside)
@@ -390,8 +390,8 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
     newest = their.newest(ANY, case.python) if their is not None else None
     if newest_of != "Python" and their is not None and newest is not None:
         asked = their.requires(newest, newest_of, case.python)
-        by = Requires(newest_of, "".join(asked[-1:]), 0, asker, str(newest))
-        fitting = case.pin(newest_of, specifier(by.range), by) if asked else ""
+        need = Requires(newest_of, "".join(asked[-1:]), 0, asker, str(newest))
+        fitting = case.pin(newest_of, specifier(need.range), need) if asked else ""
         if asked and not fitting:
             return {}  # what the newest requires is gone
         if not fitting and known is not None and newest in their.days:
@@ -819,17 +819,16 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
 
 
 def _of_another(case: Case, known: Api, module: str, name: str = "") -> Finding | None:
-    """What a package shows of another one as its own: `demo.dep.x` for `dep.x`. Its release goes with
-    that of the other.
+    """What a package shows of another one as its own (`demo.dep.x` for `dep.x`): its release that
+    goes with that of the other.
     """
     top, _, inner = module.partition(".")
     other = api(package_of_module(inner.partition(".")[0])) if inner else None
     if other is None or other is known or len(known.releases) - 1 not in known.module(top).had:
         return None
     presence = other.name(inner, name) if name else other.module(inner)
-    finding = (
-        _moved(case, presence, f"{module}.{name}".strip("."), 0) if presence.is_known else None
-    )
+    shown = f"{module}.{name}".strip(".")
+    finding = _moved(case, presence, shown, 0) if presence.is_known else None
     need = requirement_of(finding.needs) if finding is not None else None
     if finding is None or need is None:
         return None
@@ -1001,7 +1000,7 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     if matched is None and fact.kind == "+" and (is_pythons or not owners(f"{last}()")):
         of_python = library().accepts(last, argument)
         matched = of_python if of_python is not None and of_python.is_known else None
-    inner = case.trace.frames[-1:] if fact.kind == "+" and not is_qualified else ()
+    inner = _callers(case)[-1:] if fact.kind == "+" and not is_qualified else ()
     if matched is None and inner and inner[-1].package:
         # No class is named, and the package is: what it has now was added, else it was removed.
         of_inner = api(inner[-1].package)
@@ -1017,7 +1016,7 @@ def _unplaced_call(
     case: Case, fact: BadCall, name: str, home: str, keys: list[str]
 ) -> Finding | None:
     top, last = name.partition(".")[0], name.rpartition(".")[2]
-    frames = case.trace.frames
+    frames = _callers(case)
     innermost = frames[-1].package if frames else ""
     is_library = home != package_of(top).lower() or home in case.versions or package_of_module(top)
     is_called = fact.function.rpartition(".")[2] in (last, "")
@@ -1034,11 +1033,19 @@ def _unplaced_call(
     return case.say("bad-call", [package, case.beside()], fact.line, **words) if package else None
 
 
+def _callers(case: Case) -> tuple[Frame, ...]:
+    """The frames without those at the end that only pass arguments on."""
+    frames = case.trace.frames
+    while len(frames) > 1 and re.search(r"\*args|\*\*kwargs|\*a\b", frames[-1].source):
+        frames = frames[:-1]
+    return frames
+
+
 def _called(case: Case, function: str) -> str:
     if "." in function:
         return re.sub(r"\.__(?:init|new)__$", "", function)
     is_class = function in ("__init__", "__new__", "")
-    for frame in reversed(case.trace.frames[-2:]):
+    for frame in reversed(_callers(case)[-2:]):
         calls = re.findall(r"([A-Za-z_][\w.]*)\(", frame.source.lstrip("@"))
         calls = [c for c in calls if c != "super" and not c.startswith("self.")]
         classes = [c for c in calls if c.rpartition(".")[2][:1].isupper()]
@@ -1326,8 +1333,8 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
 def _said(case: Case) -> Made:
     for package, wish in speakers(case.text.flat):
         if case.mentions(package):
-            line = case.trace.raised[-1].line if case.trace.raised else 0
-            yield case.say("said", [package, case.beside(package)], line, needs=package + wish)
+            lines = (error.line for error in case.trace.raised[-1:])
+            yield case.say("said", [package, case.beside(package)], *lines, needs=package + wish)
             return
 
 

@@ -70,16 +70,9 @@ def package_of(module: str) -> str:
 
 
 @cache
-def _modules() -> dict[str, list[str]]:
-    by_package: dict[str, list[str]] = {}
-    for module, package in _data("names").items():
-        by_package.setdefault(package, []).append(module)
-    return by_package
-
-
 def modules_of(package: str) -> list[str]:
     """The modules of a package, and the short names that programs give them."""
-    return _modules().get(package, [])
+    return [module for module, own in _data("names").items() if own == package]
 
 
 def packages_known() -> list[str]:
@@ -106,7 +99,7 @@ def speakers(text: str) -> Iterator[tuple[str, str]]:
         places = [text.find(piece[:80]) for piece in pieces]
         if min(places) >= 0 and places == sorted(places):
             matched.append((-sum(map(len, pieces)), package, wish))
-    yield from (tuple(match[1:]) for match in sorted(matched))
+    yield from ((package, wish) for _, package, wish in sorted(matched))
 
 
 @cache
@@ -169,10 +162,8 @@ class Presence(Value, frozen=True):
 
     def wanted(self, installed: Version | None, is_every: bool = False) -> list[str]:
         """The ranges of the spans, the nearest to the installed one first; without one, a name that
-        the newest release lacks was removed.
-
-        A range ends at the last read release that has it, because the releases before the next are
-        unknown, unless each was read (`is_every`).
+        the newest release lacks was removed. A range ends at the last read release that has it,
+        because the next ones are unknown, unless each was read (`is_every`).
         """
         spans = self.spans()
         if installed is None:
@@ -227,20 +218,18 @@ class Api:
 
     def name(self, module: str, name: str) -> Presence:
         """Which releases' module has a name. Unsure where the module generates names."""
-        if public := self._public(module):
-            spans = [each for m in public for each in self._spans_of(m, name)]
-            there = [each for m in public for each in self._spans_of(m, "")]
-            had, known = self._presence(spans).had, self._presence(there).had
-            top, inner = module.split(".")[:2]
-            unsure = self.name(top, inner).had - known if had else frozenset[int]()
-            return Presence(self.package, self.releases, had, unsure)
-        spans = self._spans_of(module, name)
+        public, top = self._public(module), module.partition(".")[0]
+        spans = [each for m in public or [module] for each in self._spans_of(m, name)]
         unsure = [] if spans else self._spans_of(module, "?")
-        if spans and module in self.modules and (files := index(self.package)) and api(name):
+        if public and spans:  # unsure where it is a module of another kind
+            known = {each for m in public for each in self._spans_of(m, "")}
+            lacking = self.name(top, module.split(".")[1]).had - self._presence(known).had
+            unsure = [f"{number}-{number}" for number in lacking]
+        elif spans and module == top and (files := index(self.package)) and api(name):
             # A package shows another one that it requires: `demo.dep` for `dep`.
-            numbers = range(len(self.releases))
-            spans += [f"{n}-{n}" for n in numbers if files.requires(self.releases[n], name)]
-        if not spans and module not in self._modules:
+            requiring = (n for n, v in enumerate(self.releases) if files.requires(v, name))
+            spans += [f"{number}-{number}" for number in requiring]
+        elif not spans and module not in self._modules:
             above, _, inner = module.rpartition(".")
             if above in self._modules and inner:
                 spans = self._spans_of(above, f"{inner}.{name}")
@@ -450,10 +439,8 @@ class Index:
     def admitting(
         self, name: str, wanted: Version, day: str, python: Version | None
     ) -> Version | None:
-        """The newest release that requires another package and admits a version of it.
-
-        The version was published on `day`. A release that is a year older set no bound because it
-        did not know that version.
+        """The newest release that requires another package and admits a version of it, published on
+        `day`. A release that is a year older set no bound because it did not know that version.
         """
         for version in sorted(self._rows, reverse=True):
             if version.is_prerelease or (python is not None and not self.fits(version, python)):

@@ -5,7 +5,7 @@ Single-line formats are in `grammar.toml`; tracebacks, lists and chains are pars
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice, pairwise
 from typing import Any
 
@@ -24,7 +24,7 @@ from compat.advise.doctor.facts import (
     requirement_of,
     version_of,
 )
-from compat.advise.doctor.known import index, package_of, package_of_module
+from compat.advise.doctor.known import index, owners, package_of, package_of_module
 from compat.advise.named_builds import is_own_name
 from compat.lock.resolvers import (
     CLAUSE,
@@ -55,24 +55,20 @@ _PYTHON = re.compile(
 
 
 class Frame(Value, frozen=True):
-    """One frame: its file, its source line, and its owner (a package, `python`, or empty for the
-    user).
-
-    Also the function, `<module>` for code that runs at import.
+    """One frame: its file, its source line, its owner (a package, `python`, or empty for the user),
+    and its function, `<module>` at import.
     """
 
     path: str
     source: str
     package: str
-    line: int
     function: str = ""
 
 
 class Raised(Value, frozen=True):
-    """An exception as in its last line; `text` has the following lines, too."""
+    """An exception, and the line that names it."""
 
     type: str
-    text: str
     line: int
 
 
@@ -107,9 +103,7 @@ def read_traceback(text: Text) -> Traceback:
     for number, line in enumerate(text.lines, 1):
         error = pattern("raised").match(line)
         if error is not None:
-            more = " ".join(each.strip() for each in _following(text.lines, number))
-            words = f"{error['text'] or ''} {more}".strip()
-            raised.append(Raised(type=error["type"], text=words, line=number))
+            raised.append(Raised(type=error["type"], line=number))
             continue
         where = (
             pattern("file").search(line)
@@ -128,7 +122,7 @@ def read_traceback(text: Text) -> Traceback:
             package = "python"
         inside = re.match(r"\S{0,60}?,? ?in (<?[\w.]+>?)", line[where.end() :])
         function = where.groupdict().get("function") or (inside[1] if inside else "")
-        frames.append(Frame(path, _source(text.lines, number), package, number, function))
+        frames.append(Frame(path, _source(text.lines, number), package, function))
     return Traceback(frames=tuple(frames), raised=tuple(raised))
 
 
@@ -152,13 +146,6 @@ def _source(lines: list[str], number: int) -> str:
     if pattern("raised").match(following) or pattern("file").search(following):
         return ""
     return re.sub(r"^(?:❱\s*)?\d*\s+(?=[a-z])", "", following)
-
-
-def _following(lines: list[str], number: int) -> Iterator[str]:
-    for line in lines[number : number + 8]:
-        if not line.strip() or _is_place(line) or pattern("short").match(line):
-            return
-        yield line
 
 
 def is_users_own(module: str, trace: Traceback) -> bool:
@@ -215,7 +202,7 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
     by = _of_file(groups.get("file", ""), trace) or innermost
     match entry["make"]:
         case "cannot_import":
-            yield from _cannot_import(match, line)
+            yield from _cannot_import(match, line, trace)
         case "module_lacks":
             yield from _module_lacks(match, line)
         case "class_lacks" if groups["name"].endswith("cython__"):  # parts of two builds are mixed
@@ -226,6 +213,13 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
         case "said_removed":
             module, _, name = groups["dotted"].rpartition(".")
             yield LacksName(module, name, line, since=groups["version"])
+        case "said_moved":
+            module, dot, _ = groups["raised"].partition(".")
+            of_class = owners(match[0].partition(":")[0])
+            whose = innermost or (of_class[0] if len(of_class) == 1 else "")
+            module = module if dot else whose.replace("-", "_")
+            if module:
+                yield LacksName(module, groups["name"], line, file="-packages")
         case "not_defined":
             yield LacksName("builtins", groups["name"], line)
         case "no_module":
@@ -260,8 +254,11 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
             yield Binary(kind="instruction", what="", by=by, line=line)
         case "saved":
             yield Binary(kind="saved", what="", by=package_of(groups["n"]), line=line)
-        case "array" if "size changed" not in match[0] or _is_raised(match, trace):
-            yield _array(groups, line, trace, entry.get("needs", ""))
+        case "array":
+            # Without an error of its own, a program only notes it beside another.
+            is_error = not trace.raised or match.string[: match.start()].endswith("Error: ")
+            if is_error or "size changed" not in match[0]:
+                yield _array(groups, line, trace, entry.get("needs", ""))
 
 
 def _written_by_another(trace: Traceback) -> Made:
@@ -282,14 +279,19 @@ def _written_by_another(trace: Traceback) -> Made:
         yield Binary(kind="saved", what="", by=readers[0].package or innermost, line=line)
 
 
-def _cannot_import(match: Match, line: int) -> Made:
+def _cannot_import(match: Match, line: int, trace: Traceback) -> Made:
     name, module = match["name"], match["module"] or ""
     if not module:  # before Python 3.7 the line above names it
         above = match.string[: match.start()]
         statement = rf"from ([\w.]+) import (?:(?! import )[^#]){{0,200}}?\b{name}\b"
         asked = re.findall(statement, above)
         module = asked[-1] if asked else ""
-    if module and module[0] != ".":
+    if module.startswith("."):
+        inside = next((f.path for f in reversed(trace.frames) if f.package), "").split("-packages/")
+        rest, folders = module.lstrip("."), inside[-1].split("/")
+        folders = folders[: len(folders) + len(rest) - len(module)]
+        module = ".".join(filter(None, [*folders, rest])) if inside[1:] else ""
+    if module:
         yield LacksName(module=module, name=name, line=line, file=match["file"] or "")
 
 
@@ -340,11 +342,6 @@ def _of_file(path: str, trace: Traceback) -> str:
     return package_of(folders[0]) if folders and folders[0].isidentifier() else ""
 
 
-def _is_raised(match: Match, trace: Traceback) -> bool:
-    """Whether it is an error, or one that a program only notes beside another."""
-    return not trace.raised or match.string[: match.start()].endswith("Error: ")
-
-
 def _array(groups: Mapping[str, str], line: int, trace: Traceback, needs: str) -> Binary:
     built, got = groups.get("built") or "", groups.get("got") or ""
     if built.startswith("0x"):
@@ -369,7 +366,6 @@ def _syntax(text: Text) -> Made:
             source=above[-1].strip() if above else "",
             file=files[-1] if files else "",
             line=number + 1,
-            text=match[1],
         )
 
 
@@ -464,7 +460,9 @@ def _of_words(text: Text, trace: Traceback) -> Made:
         for match in islice(entry["pattern"].finditer(text.flat), 12):
             around = text.flat[max(0, match.start() - 90) : match.end() + 90]
             near = text.flat[max(0, match.start() - 200) : match.end() + 200]
-            if not pattern("asks").search(around) or _is_of_a_tool(near):
+            # Installers have grammars of their own.
+            is_tools = "generated code" not in near and pattern("of_a_tool").search(near)
+            if is_tools or not pattern("asks").search(around):
                 continue
             if requirement_of(text.lines[text.line_at(match.start()) - 1]):
                 continue  # a line of a list
@@ -480,12 +478,6 @@ def _of_words(text: Text, trace: Traceback) -> Made:
             stated.add((fact.what, ""))
             yield fact
             yield from _found(match, fact, text)
-
-
-def _is_of_a_tool(near: str) -> bool:
-    """Whether it is an installer's message: those have grammars of their own."""
-    is_tools = pattern("of_a_tool").search(near.replace("generated code", "")) is not None
-    return is_tools and "generated code" not in near
 
 
 def _fact(match: Match, form: str, text: Text, trace: Traceback) -> Requires | None:
