@@ -424,6 +424,12 @@ def read(name, known, archives):
                 api[version] = joined(unpacked(name, version, *place))
             except (OSError, subprocess.SubprocessError, tarfile.TarError) as error:
                 print(f"{name} {version}: {error}"[:200], file=sys.stderr)
+    # An archive has more than the package: what lies beside it counts if a wheel has it, too.
+    tops = {n.partition(":")[0].partition(".")[0] for v in api if v not in archives for n in api[v]}
+    tops = tops or {name.replace("-", "_")}
+    for version in api.keys() & archives.keys():
+        kept = (n for n in api[version] if n.partition(":")[0].partition(".")[0] in tops)
+        api[version] = {n: api[version][n] for n in kept}
     if not set(api) - set(anchors):
         return path.stat().st_size if before else 0, len(having)
     if before:
@@ -601,9 +607,13 @@ def rows_of(said, read):
             yield f">={read[min(above)]}", pieces
 
 
-def say(packages):
+def said_before():
     path = FOLDER / "words.xz"
-    rows = lzma.decompress(path.read_bytes()).decode().splitlines() if path.exists() else []
+    return lzma.decompress(path.read_bytes()).decode().splitlines() if path.exists() else []
+
+
+def say(packages):
+    path, rows = FOLDER / "words.xz", said_before()
     for package in packages:
         began = time.time()
         try:
@@ -698,8 +708,11 @@ if __name__ == "__main__":
         case ["--known", part]:  # `2/6`: the second sixth of the packages that are known
             number, count = map(int, part.split("/"))
             known = sorted({path.name.split(".")[0] for path in FOLDER.glob("*.index.xz")})
+            spoken_of = {row.partition("\t")[0] for row in said_before()}
             for package in known[number - 1 :: count]:
                 each([package], (FOLDER / f"{package}.api.xz").exists())
+                if package in spoken_of:
+                    say([package])
         case ["--index", *packages]:
             each(packages, is_read=False)
         case packages:
