@@ -569,8 +569,8 @@ class _Question:
                     continue
                 if self._is_broken_alike(name, package, present):
                     continue
-                there = f"in its place {build}" if build is not None else f"{package} {present}"
-                present_as = f"and {there} is installed" if present else "which is not installed"
+                stands = f"in its place {build}" if build is not None else f"{package} {present}"
+                present_as = f"and {stands} is installed" if present else "which is not installed"
                 kind = "published-and-missing" if present is None else "published-and-other"
                 words = {"who": who, "needs": f"{package}{specifier}", "present": present_as}
                 yield finding_of(kind, [package, name], **words)

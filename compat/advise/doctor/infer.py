@@ -834,8 +834,8 @@ def _of_another(case: Case, known: Api, module: str, name: str = "") -> Finding 
         return None
     pin = case.pin(known.package, ANY)
     if _bounds(need.specifier, _UPPER):
-        there = case.pin(other.package, need.specifier).partition("==")[2]
-        pin = _admits(case, known.package, other.package, f"=={there}")
+        pinned = case.pin(other.package, need.specifier).partition("==")[2]
+        pin = _admits(case, known.package, other.package, f"=={pinned}")
     return msgspec.structs.replace(
         finding, packages=(known.package, other.package), needs="", pin=pin
     )

@@ -234,9 +234,8 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
         case "operator":  # of an extension that torch did not load
             yield Binary("symbol", "torch", package_of(groups["package"]), line)
         case "hook":  # of pluggy
-            yield LacksName(
-                f"_{groups['project']}.hookspec", groups["name"], line, file="-packages"
-            )
+            module = f"_{groups['project']}.hookspec"
+            yield LacksName(module, groups["name"], line, file="-packages")
         case "unpacked":
             calls = re.findall(r", ?[\w\]*]+ = ([\w.]+)\(", match.string[: match.start()])
             yield from (BadCall(call, "=", groups["count"], line) for call in calls[-1:])
@@ -255,10 +254,7 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
         case "saved":
             yield Binary(kind="saved", what="", by=package_of(groups["n"]), line=line)
         case "array":
-            # Without an error of its own, a program only notes it beside another.
-            is_error = not trace.raised or match.string[: match.start()].endswith("Error: ")
-            if is_error or "size changed" not in match[0]:
-                yield _array(groups, line, trace, entry.get("needs", ""))
+            yield from _array(match, line, trace, entry.get("needs", ""))
 
 
 def _written_by_another(trace: Traceback) -> Made:
@@ -342,14 +338,19 @@ def _of_file(path: str, trace: Traceback) -> str:
     return package_of(folders[0]) if folders and folders[0].isidentifier() else ""
 
 
-def _array(groups: Mapping[str, str], line: int, trace: Traceback, needs: str) -> Binary:
+def _array(match: Match, line: int, trace: Traceback, needs: str) -> Made:
+    groups = match.groupdict()
+    # Without an error of its own, a program only notes it beside another.
+    is_error = not trace.raised or match.string[: match.start()].endswith("Error: ")
+    if "size changed" in match[0] and not is_error:
+        return
     built, got = groups.get("built") or "", groups.get("got") or ""
     if built.startswith("0x"):
         needs = "newer" if int(built, 16) > int(got, 16) else "older"
     elif built:  # NumPy 1 has 96 bytes in the visible header of its dtype, NumPy 2 has 88
         needs = {("96", "88"): "<2", ("88", "96"): ">=2"}.get((built, got), "")
     by = next((p for p in trace.installed if p != "numpy"), "")
-    return Binary(kind="array", what="numpy", by=by, line=line, needs=needs)
+    yield Binary(kind="array", what="numpy", by=by, line=line, needs=needs)
 
 
 def _syntax(text: Text) -> Made:
