@@ -5,10 +5,12 @@ Python, and published requirements.
     python tools/knowledge.py --index PACKAGE...  wheels and requirements alone
     python tools/knowledge.py --python PATH...    of Python's own library, by interpreters
     python tools/knowledge.py --known 1/6         a part of all that are known, again
+    python tools/knowledge.py --words PACKAGE...  what its errors say, and since when
     python tools/knowledge.py --bounds FILE       corrections of bounds by conda-forge, as JSON
 
-uv unpacks wheels, and their sources are parsed with `ast`; nothing is run. Only releases that were
-not read before are read, with a few others to compare their parameters with.
+uv unpacks wheels, and their sources are parsed with `ast`; nothing is run. Of a release without a
+wheel the source archive is read. Only releases that were not read before are read, with a few
+others to compare their parameters with.
 """
 
 import ast
@@ -20,12 +22,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import types
 from pathlib import Path
 
 import mypy
+import requests
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
@@ -111,6 +115,7 @@ ALIASES = {
     "tree": "dm-tree",
     "yaml": "pyyaml",
 }
+WORDED = {"keras": 32, "pydantic": 24}  # releases whose errors are read; of others 14
 MOST, ANCHORS = {name: most for most, names in READ.items() for name in names.split()}, 6
 UV = shutil.which("uv") or "uv"
 
@@ -147,17 +152,13 @@ def sampled(versions, most):
     return sorted(chosen | edges)
 
 
-def unpacked(name, version, python, folder, cache):
+def unpacked(name, version, python, folder, cache, archive=None):
     """The modules of a release by name; a file that was parsed before is not parsed again."""
     target, only, found = folder / "files", ONLY.get(name), {}
-    command = [UV, "pip", "install", "--no-deps", "--no-config", "--only-binary", ":all:"]
-    command += ["--target", str(target), "--cache-dir", str(folder / "cache")]
-    command += ["--python-version", str(python), "--python-platform", "x86_64-manylinux_2_40"]
-    done = subprocess.run(
-        [*command, f"{name}=={version}"], capture_output=True, text=True, timeout=300, check=False
-    )
-    if done.returncode:
-        raise OSError(" ".join(done.stderr.split())[-160:])
+    if archive is not None:
+        target = extracted(archive, folder)
+    else:
+        installed(name, version, python, target, folder)
     for path in sorted(target.rglob("*")):
         place = path.relative_to(target).as_posix()
         module = module_of(place)
@@ -173,9 +174,33 @@ def unpacked(name, version, python, folder, cache):
         if key not in cache:
             cache[key] = surface(text, module, place.endswith("/__init__.py"))
         found[module] = cache[key]
-    shutil.rmtree(target, ignore_errors=True)
+    shutil.rmtree(folder / "files", ignore_errors=True)
     shutil.rmtree(folder / "cache", ignore_errors=True)
     return found
+
+
+def installed(name, version, python, target, folder):
+    command = [UV, "pip", "install", "--no-deps", "--no-config", "--only-binary", ":all:"]
+    command += ["--target", str(target), "--cache-dir", str(folder / "cache")]
+    command += ["--python-version", str(python), "--python-platform", "x86_64-manylinux_2_40"]
+    done = subprocess.run(
+        [*command, f"{name}=={version}"], capture_output=True, text=True, timeout=300, check=False
+    )
+    if done.returncode:
+        raise OSError(" ".join(done.stderr.split())[-160:])
+
+
+def extracted(url, folder):
+    """The folder of a source archive that has the packages."""
+    path, files = folder / "archive", folder / "files"
+    with requests.get(url, timeout=60, verify=settings().cert or True) as answer:
+        answer.raise_for_status()
+        path.write_bytes(answer.content)
+    with tarfile.open(path) as archive:
+        archive.extractall(files, filter="data")
+    inner = next((each for each in files.iterdir() if each.is_dir()), files)
+    below = (inner / each for each in ("src", "lib", "python"))
+    return next((b for b in below if b.is_dir() and not (b / "__init__.py").exists()), inner)
 
 
 def numbers(text, count):
@@ -348,8 +373,14 @@ def generate(name, is_read=True):
         wheels.append([str(version), day, "" if row == last else row])
         last = row
     needs, last = {}, None
-    for version in sampled(sorted(by_version), 60):
-        wheel = next((a for a in by_version[version].artifacts if a.is_wheel), None)
+    for version in sampled(sorted(by_version), 100):
+        # Wheels of other systems may require other packages.
+        wheels_of = [a for a in by_version[version].artifacts if a.is_wheel]
+        wheel = min(
+            wheels_of,
+            key=lambda a: re.search(r"linux\w*(?:x86_64|i686)|none-any", a.filename) is None,
+            default=None,
+        )
         published = source.published(wheel).requires_dist if wheel else ()
         lines = [
             re.sub(r"\s+", "", r.partition(";")[0])
@@ -361,7 +392,14 @@ def generate(name, is_read=True):
             needs[str(version)] = last = lines
     index = {"package": name, "wheels": wheels, "requires": needs}
     small = write(f"{name}.index.xz", index)
-    size, count = read(name, Index(index)) if is_read else (0, 0)
+    archives = {
+        version: archive.url
+        for version, release in by_version.items()
+        if not any(a.is_wheel for a in release.artifacts)
+        for archive in release.artifacts
+        if archive.filename.endswith(".tar.gz")
+    }
+    size, count = read(name, Index(index), archives) if is_read else (0, 0)
     print(
         f"{name}: {count} of {len(by_version)} releases, {size // 1000} + {small // 1000} kB,"
         f" {time.time() - began:.0f} s, {time.process_time():.0f} CPU s",
@@ -369,21 +407,32 @@ def generate(name, is_read=True):
     )
 
 
-def read(name, known):
+def read(name, known, archives):
     path, cache, api = FOLDER / f"{name}.api.xz", {}, {}
     before = json.loads(lzma.decompress(path.read_bytes())) if path.exists() else None
     having = [Version(v) for v in before["releases"]] if before else []
-    usable = [v for v in sorted(known.versions) if known.is_wheel(v) and known.pythons(v)]
+    usable = [
+        v
+        for v in sorted(known.versions)
+        if v in archives or (known.is_wheel(v) and known.pythons(v))
+    ]
     anchors = spread([v for v in having if v in usable], ANCHORS)
     new = [v for v in sampled(usable, MOST.get(name, 30)) if v not in having]
     with tempfile.TemporaryDirectory() as folder:
         for version in [*anchors, *new] if new else []:
-            pythons = known.pythons(version)
+            pythons = known.pythons(version) or [Version("3.8")]
             python = next((p for p in reversed(pythons) if p <= Version("3.12")), pythons[0])
+            place = (python, Path(folder), cache, archives.get(version))
             try:
-                api[version] = joined(unpacked(name, version, python, Path(folder), cache))
-            except (OSError, subprocess.SubprocessError) as error:
+                api[version] = joined(unpacked(name, version, *place))
+            except (OSError, subprocess.SubprocessError, tarfile.TarError) as error:
                 print(f"{name} {version}: {error}"[:200], file=sys.stderr)
+    # An archive has more than the package: what lies beside it counts if a wheel has it, too.
+    tops = {n.partition(":")[0].partition(".")[0] for v in api if v not in archives for n in api[v]}
+    tops = tops or {name.replace("-", "_")}
+    for version in api.keys() & archives.keys():
+        kept = (n for n in api[version] if n.partition(":")[0].partition(".")[0] in tops)
+        api[version] = {n: api[version][n] for n in kept}
     if not set(api) - set(anchors):
         return path.stat().st_size if before else 0, len(having)
     if before:
@@ -525,6 +574,144 @@ def bounds(path):
     write("bounds.xz", found)
 
 
+# Words of an error about what a package had before, or has not yet; others are mostly the user's.
+SPOKEN = re.compile(
+    rb"(?i)deprecat|no longer|removed|supported|only support|legacy|instead|renamed|replaced|moved"
+    rb"|upgrad|not recogni|explicitly|migrat|only instances|cannot be used|not compatible|annotat"
+    rb"|must end|executable"
+)
+
+
+def words_of(source):
+    """The texts of what a module raises, each as its literal parts."""
+    if not SPOKEN.search(source):
+        return
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for value in raised_in(tree, {}):
+        parts = [re.sub(r"%\(?\w*\)?[srdif]|\{[^{}]*\}", "\0", p) for p in literals(value)]
+        whole = " ".join(re.sub(r"https?://[^\s\0]*", "\0", "".join(parts)).split())
+        pieces = [p.strip(" .")[:80] for p in whole.split("\0") if len(p.strip(" .")) > 2]
+        is_specific = max(map(len, pieces), default=0) >= 20 and sum(map(len, pieces)) >= 24
+        if is_specific and SPOKEN.search(whole.encode()):
+            yield tuple(pieces)
+
+
+def raised_in(node, values):
+    """The first argument of each raised exception, or what its name was last bound to."""
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield from raised_in(child, {})
+                continue
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                values[name] = value
+            case ast.Raise(exc=ast.Call(args=[ast.Name(id=name), *_])):
+                yield values.get(name, child)
+            case ast.Raise(exc=ast.Call(args=[first, *_])):
+                yield first
+        if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield from raised_in(child, values)
+
+
+def literals(node):
+    match node:
+        case ast.Constant(value=str(text)):
+            yield text
+        case ast.JoinedStr(values=values):
+            for each in values:
+                yield from literals(each)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            yield from literals(left)
+            yield from literals(right)
+        case ast.BinOp(left=left, op=ast.Mod()):
+            yield from literals(left)
+        case ast.Call(func=ast.Attribute(value=value, attr="format" | "strip" | "lstrip")):
+            yield from literals(value)
+        case _:
+            yield "\0"
+
+
+def spoken(name):
+    """The errors that some releases of a package raise and others do not, with the range of the
+    others: before the first that has it, or after the last.
+    """
+    known, cache, said = (
+        Index(json.loads(lzma.decompress((FOLDER / f"{name}.index.xz").read_bytes()))),
+        {},
+        {},
+    )
+    usable = [v for v in sorted(known.versions) if known.is_wheel(v) and known.pythons(v)]
+    read = []
+    with tempfile.TemporaryDirectory() as folder:
+        for version in sampled(usable, WORDED.get(name, 14)):
+            pythons = known.pythons(version)
+            python = next((p for p in reversed(pythons) if p <= Version("3.12")), pythons[0])
+            target = Path(folder) / "files"
+            try:
+                installed(name, version, python, target, Path(folder))
+            except (OSError, subprocess.SubprocessError):
+                continue
+            for path in target.rglob("*.py"):
+                place = path.relative_to(target).as_posix()
+                if SKIPPED.search(place):
+                    continue
+                text = path.read_bytes()
+                key = hash(text)
+                if key not in cache:
+                    cache[key] = {*words_of(text)}
+                for pieces in cache[key]:
+                    said.setdefault(pieces, set()).add(len(read))
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.rmtree(Path(folder) / "cache", ignore_errors=True)
+            read.append(version)
+    return rows_of(said, read)
+
+
+def rows_of(said, read):
+    words = {pieces: {*re.findall(r"\w+", " ".join(pieces).lower())} for pieces in said}
+    for pieces, present in sorted(said.items()):
+        lacking = {*range(len(read))} - present
+        # An error in other words is no change.
+        alike = {
+            number
+            for other, there in said.items()
+            if other != pieces
+            and len(words[other] & words[pieces]) * 2 > len(words[other] | words[pieces])
+            for number in there
+        }
+        without = lacking - alike
+        below = [number for number in without if number < min(present)]
+        above = [number for number in without if number > max(present)]
+        if below and len(without) * 2 >= len(lacking):
+            yield f"<={read[max(below)]}", pieces
+        elif above and not below and 0 in present:
+            yield f">={read[min(above)]}", pieces
+
+
+def said_before():
+    path = FOLDER / "words.xz"
+    return lzma.decompress(path.read_bytes()).decode().splitlines() if path.exists() else []
+
+
+def say(packages):
+    path, rows = FOLDER / "words.xz", said_before()
+    for package in packages:
+        began = time.time()
+        try:
+            own = ["\t".join((package, wish, *pieces)) for wish, pieces in spoken(package)]
+        except Exception as error:
+            print(f"{package}: {type(error).__name__} {error}"[:300], flush=True)
+            continue
+        rows = [row for row in rows if row.partition("\t")[0] != package] + own
+        data = lzma.compress("\n".join(sorted(rows)).encode(), preset=6)
+        path.write_bytes(data)
+        seconds, size = time.time() - began, len(data) // 1000
+        print(f"{package}: {len(own)} errors, {seconds:.0f} s, {size} kB of all", flush=True)
+
+
 def content_of(name, api):
     names, calls = packed([each for _, each in api])
     modules = sorted({m.partition(".")[0] for m in names})
@@ -600,13 +787,19 @@ if __name__ == "__main__":
             python(paths)
         case ["--bounds", path]:
             bounds(path)
+        case ["--words", *packages]:
+            say(packages)
         case ["--known", part]:  # `2/6`: the second sixth of the packages that are known
             number, count = map(int, part.split("/"))
             known = sorted({path.name.split(".")[0] for path in FOLDER.glob("*.index.xz")})
+            spoken_of = {row.partition("\t")[0] for row in said_before()}
             for package in known[number - 1 :: count]:
                 each([package], (FOLDER / f"{package}.api.xz").exists())
+                if package in spoken_of:
+                    say([package])
         case ["--index", *packages]:
             each(packages, is_read=False)
         case packages:
             each(packages, is_read=True)
-    names_of_all()
+    if sys.argv[1:2] != ["--words"]:
+        names_of_all()

@@ -16,8 +16,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.doctor.facts import requirement_of
-from compat.advise.doctor.infer import Case, Finding, case_of, pythons_in
+from compat.advise.doctor.facts import grammar, requirement_of
+from compat.advise.doctor.infer import Case, Finding, case_of, finding_of, pythons_in
 from compat.advise.doctor.known import index, package_of
 from compat.advise.message import shows, signs
 from compat.advise.named_builds import (
@@ -47,20 +47,10 @@ from compat.value import Value
 State = Literal["proven", "unproven", "broken"]
 # What `pip freeze` omits: https://pip.pypa.io/en/stable/cli/pip_freeze/ (--all), 2026-11-23.
 _NOT_IN_FREEZE = frozenset(("pip", "setuptools", "wheel", "distribute"))
-# Packages that pytest requires, which a user of the library does not need.
-_OF_PYTEST = frozenset(
-    (
-        *("pytest", "iniconfig", "pluggy", "packaging", "exceptiongroup", "tomli", "py", "toml"),
-        *("attrs", "importlib-metadata", "zipp", "typing-extensions", "pygments", "colorama"),
-    )
-)
 
 
 class ImportGuard(Value, frozen=True, array_like=True):
-    """A release that requires `requirement` at import, by its error in the run of `cell`.
-
-    `of` is its package, by normalised name.
-    """
+    """A release of `of` that needs `requirement` at import, by its error in the run of `cell`."""
 
     of: str
     version: str
@@ -69,10 +59,8 @@ class ImportGuard(Value, frozen=True, array_like=True):
 
 
 class KnownFacts(Value, frozen=True):
-    """What is known of a matrix: its snapshot, and the pins of each lock, by cell.
-
-    `words` explains an outcome. `guards` are the import-time requirements seen in releases,
-    `blames` the failures that releases caused.
+    """`pins` are those of each lock, by cell, and `words` explains an outcome. `guards` are the
+    import-time requirements seen in releases, `blames` the failures that releases caused.
     """
 
     snapshot: Snapshot
@@ -99,9 +87,7 @@ class Neighbour(Value, frozen=True):
 
 
 class Diagnosis(Value, frozen=True):
-    """The diagnosis of an environment by one matrix.
-
-    `proof` is the cell whose run proves it. `problems` are its known problems, the root first;
+    """`proof` is the cell whose run proves it. `problems` are its known problems, the root first;
     `notes` are remarks. `pins` are the fewest exact versions that fix the known problems; empty
     where versions alone cannot.
     """
@@ -286,7 +272,8 @@ class _Question:
 
     @cached_property
     def _of_suites(self) -> frozenset[str]:
-        return _OF_PYTEST - published_names(self.catalogue.packages)
+        of_pytest: frozenset[str] = grammar()["lists"]["of_pytest"]
+        return of_pytest - published_names(self.catalogue.packages)
 
     def _differing(self, tested: TestedSet, versions: Mapping[str, Version]) -> list[DifferingPin]:
         """The differences of an environment from a tested set, sorted by name.
@@ -315,11 +302,8 @@ class _Question:
         return is_alike and not self._differing(tested, self.versions)
 
     def _fails_alike(self, tested: TestedSet) -> bool:
-        """Whether an environment fails as a red set did.
-
-        It is that set, or it has the same Python and the same versions on each axis and of each
-        package in the failure. A failure that names no known package of the set holds for that set
-        alone.
+        """Whether it is a red set, or has the same Python and the same versions on each axis and of
+        each package in the failure. A failure that names none holds for that set alone.
         """
         outcome, pins = tested.entry.outcome, tested.pins
         if tested.entry.kind != "broken" or not isinstance(outcome, Failed):
@@ -340,9 +324,7 @@ class _Question:
     def _nearest(
         self, versions: Mapping[str, Version], needs: Sequence[Requirement], lost: Iterable[str]
     ) -> TestedSet | None:
-        """The nearest set that works.
-
-        Criteria in order: it would fix the problems; it has the `lost` capabilities; it mostly
+        """Criteria in order: it would fix the problems; it has the `lost` capabilities; it mostly
         works; the same Python; the fewest and nearest other coordinates; the fewest differing
         packages; it works wholly; the fewest rules that change it; the newest.
         """
@@ -441,16 +423,10 @@ class _Question:
             names = " and ".join(f"{each.package} {each.fails}" for each in blame.packages)
             first = blame.packages[0]
             is_newer = Version(first.fails) > Version(first.works)
-            yield Finding(
-                cause=outcome.cause,
-                packages=tuple(each.package for each in blame.packages),
-                sentence=(
-                    f"broken by {names}, as runs showed on {blame.on}; {first.package}"
-                    f" {first.works} works: {self.known.words(outcome)}"
-                ),
-                ground="run",
-                needs=f"{first.package}{f'<{first.fails}' if is_newer else f'>={first.works}'}",
-            )
+            needs = f"{first.package}{f'<{first.fails}' if is_newer else f'>={first.works}'}"
+            words = {"names": names, "on": blame.on, "works": f"{first.package} {first.works}"}
+            words |= {"cause": outcome.cause, "needs": needs, "why": self.known.words(outcome)}
+            yield finding_of("blamed", [each.package for each in blame.packages], **words)
 
     def _of_guards(self) -> Iterator[Finding]:
         """The import-time requirements of installed releases that installed packages violate."""
@@ -461,16 +437,9 @@ class _Question:
                 continue
             if str(self.versions.get(guard.of)) != guard.version:
                 continue
-            yield Finding(
-                cause="version-guard",
-                packages=(need.name, guard.of),
-                sentence=(
-                    f"{guard.of} {guard.version} requires {guard.requirement} when it is imported,"
-                    f" as a run of {guard.cell} showed, and {need.name} {installed} is installed."
-                ),
-                ground="run",
-                needs=guard.requirement,
-            )
+            words = {"who": f"{guard.of} {guard.version}", "needs": guard.requirement}
+            words |= {"cell": guard.cell, "there": f"{need.name} {installed}"}
+            yield finding_of("guarded", [need.name, guard.of], **words)
 
     # ---- problems from a message
 
@@ -511,9 +480,8 @@ class _Question:
         return frozenset({PYTHON, *pinned, *required, *named})
 
     def _findings(self, message: Case) -> Iterator[Finding]:
-        """The doctor's findings in a message about the matrix, under the matrix's names.
-
-        The message mentions its subject, or the matrix knows a package in question.
+        """The doctor's findings, under the matrix's names, if the message mentions its subject, or
+        the matrix knows a package in question.
         """
         speaks = _speaks_of(self.matrix, message)
         # The subject's module may have another name than its package.
@@ -534,9 +502,8 @@ class _Question:
                 yield msgspec.structs.replace(finding, packages=packages, needs=needs)
 
     def _tried_versions(self) -> dict[str, Version]:
-        """The versions of the axes' packages in a message.
-
-        For a subject without a version, the newest that requires what pip was downloading for it.
+        """The axes' packages in a message: a subject without a version is the newest that requires
+        what pip was downloading for it.
         """
         if self.message is None:
             return {}
@@ -571,26 +538,11 @@ class _Question:
         strangers = of_other_days(self.subject, self.versions, self.short)
         if strangers:
             nightly, *others = strangers
-            yield Finding(
-                cause="conflict",
-                packages=(self.subject, *(build.name for build in others)),
-                sentence=(
-                    f"{nightly} is a nightly build beside nightly builds of other weeks"
-                    f" ({', '.join(map(str, others[:3]))}): such builds are made for those of their"
-                    " own day."
-                ),
-                ground="metadata",
-            )
+            names, listed = [build.name for build in others], ", ".join(map(str, others[:3]))
+            yield finding_of("other-days", [self.subject, *names], nightly=nightly, listed=listed)
         for base, builds in lying_over_each_other(self.versions, self.short, self._names):
-            yield Finding(
-                cause="conflict",
-                packages=(base, *(build.name for build in builds if build.name != base)),
-                sentence=(
-                    f"{' and '.join(map(str, builds))} are installed side by side: they are builds"
-                    " of one package and hold the same files, so that parts of both are mixed."
-                ),
-                ground="metadata",
-            )
+            names = [build.name for build in builds]
+            yield finding_of("same-files", [base, *names], builds=" and ".join(map(str, builds)))
 
     # ---- problems from published metadata
 
@@ -605,17 +557,9 @@ class _Question:
             who = f"{name} {version}"
             asked, lacks = self._of_python(name, published)
             if lacks and not self._is_broken_alike(name, PYTHON, self.python):
+                words = {"who": who, "asked": asked, "ours": self.python}
                 needs = f"{PYTHON}{asked}" if lacks == "requires-python" else ""
-                sentence = f"{who} has no file for Python {self.python}."
-                if needs:
-                    sentence = f"{who} requires Python {asked}, and this is Python {self.python}."
-                yield Finding(
-                    cause=lacks,
-                    packages=(PYTHON, name),
-                    sentence=sentence,
-                    ground="metadata",
-                    needs=needs,
-                )
+                yield finding_of(f"published-{lacks}", [PYTHON, name], needs=needs, **words)
             for package, specifier in self._asked(published):
                 build = self.stand_ins.get(package)
                 present = self.versions.get(package) if build is None else build.version
@@ -625,18 +569,11 @@ class _Question:
                     continue
                 if self._is_broken_alike(name, package, present):
                     continue
-                present_as = f"and {package} {present} is installed"
-                if build is not None:
-                    present_as = f"and in its place {build} is installed"
-                elif present is None:
-                    present_as = "which is not installed"
-                yield Finding(
-                    cause="missing-module" if present is None else "conflict",
-                    packages=(package, name),
-                    sentence=f"{who} requires {package}{specifier}, {present_as}.",
-                    ground="metadata",
-                    needs=f"{package}{specifier}",
-                )
+                stands = f"in its place {build}" if build is not None else f"{package} {present}"
+                present_as = f"and {stands} is installed" if present else "which is not installed"
+                kind = "published-and-missing" if present is None else "published-and-other"
+                words = {"who": who, "needs": f"{package}{specifier}", "present": present_as}
+                yield finding_of(kind, [package, name], **words)
 
     def _is_broken_alike(self, name: str, package: str, installed: Version | None) -> bool:
         """Whether a working set with equal versions on the axes violates a
@@ -776,9 +713,7 @@ def files_of_known(
     text_of: Callable[[str], str | None],
     records_of: Callable[[str], Iterable[Record]],
 ) -> KnownFiles:
-    """Return the knowledge in a matrix's files.
-
-    `cells` are those with a lock, of which `text_of` returns the text and `records_of` the runs.
+    """`cells` are those with a lock, of which `text_of` returns the text and `records_of` the runs.
     They are read only where that is not cached.
     """
 
@@ -789,17 +724,13 @@ def files_of_known(
         guarded = [
             entry.cell.id
             for entry in known.known
-            if any(_is_guard(outcome) for run in entry.runs for outcome in run.outcomes)
+            if "version-guard" in {getattr(o, "cause", "") for r in entry.runs for o in r.outcomes}
         ]
         records = (record for cell in guarded for record in records_of(cell))
         guards = dict.fromkeys(guard for record in records for guard in _guards(record))
         return KnownFiles(pins, tuple(guards))
 
     return known.kept("files", KnownFiles, read)
-
-
-def _is_guard(outcome: Outcome) -> bool:
-    return isinstance(outcome, Failed) and outcome.cause == "version-guard"
 
 
 def _guards(record: Record) -> Iterator[ImportGuard]:

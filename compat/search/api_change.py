@@ -10,8 +10,9 @@ from typing import Literal, TypeAlias
 
 from compat.value import Value
 
-# Of a callable: the accepted keyword arguments, the required ones (`!name`), and the most
-# positional arguments (`#2`); `**` and `*` where it accepts any. Empty for other objects.
+# Of a callable: the accepted keyword arguments, the required ones (`!name`), the most positional
+# arguments (`#2`), and the numbers of results (`=4`); `**` and `*` where it accepts any. Empty for
+# other objects.
 Parameters: TypeAlias = "tuple[str, ...] | None"
 # Tables of removed names have one of these words in their name.
 _GONE = ("expired", "former", "removed")
@@ -201,9 +202,15 @@ def parameters_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, ..
         for each, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
         if default is None
     ]
+    results = (
+        f"={len(each.value.elts)}"
+        for each in ast.walk(node)
+        if isinstance(each, ast.Return) and isinstance(each.value, ast.Tuple)
+    )
     return tuple(
         dict.fromkeys(
             (
+                *results,
                 *(each.arg for each in (*arguments.args, *arguments.kwonlyargs)),
                 *(f"!{name}" for name in required),
                 "*" if arguments.vararg else f"#{len(positional)}",
@@ -392,5 +399,5 @@ def _changed_calls(
 
 
 def _only(takes: tuple[str, ...], other: tuple[str, ...], sign: str) -> tuple[str, ...]:
-    lone = (each for each in takes if each not in other and each[0] not in "#*")
+    lone = (each for each in takes if each not in other and each[0] not in "#*=")
     return tuple(dict.fromkeys(each.removeprefix(sign) for each in lone if sign or each[0] != "!"))

@@ -490,6 +490,67 @@ def test_what_came_after_a_release_is_named(
 
 
 @pytest.mark.parametrize(
+    ("text", "package", "direction", "pin"),
+    [
+        (  # an error that only some releases raise
+            "ValueError: decay is deprecated in the new Keras optimizer, please check the docstring"
+            " for valid arguments, or use the legacy optimizer, e.g.,"
+            " tf.keras.optimizers.legacy.Adam.",
+            *("keras", "older", "keras==2.10.0"),
+        ),
+        (  # what a package shows of another one
+            "AttributeError: module 'tensorflow.keras.layers' has no attribute 'CuDNNLSTM'",
+            *("tensorflow", "older", "tensorflow==2.12.1"),
+        ),
+        (  # names that an older interface has
+            "AttributeError: module 'tensorflow.train' has no attribute 'AdamOptimizer'",
+            *("tensorflow", "older", "tensorflow==1.15.5"),
+        ),
+        (  # another number of results
+            "    obs, reward, done, info = env.step(action)\n"
+            "ValueError: too many values to unpack (expected 4)\ngym 0.26.2",
+            *("gym", "older", "gym==0.25.2"),
+        ),
+        (  # a library that cffi loads
+            f'  File "{SITE}/OpenSSL/crypto.py", line 3268, in <module>\n'
+            "    _lib.OpenSSL_add_all_algorithms()\n"
+            "AttributeError: module 'lib' has no attribute 'OpenSSL_add_all_algorithms'",
+            *("pyopenssl", "newer", ""),
+        ),
+        (  # a hook of a plugin
+            "pluggy._manager.PluginValidationError: unknown hook 'pytest_cmdline_preparse' in"
+            " plugin <module 'demo'>",
+            *("pytest", "older", "pytest==8.0.2"),
+        ),
+        ("RuntimeError: No such operator torchvision::nms", "torchvision", "rebuild", ""),
+    ],
+)
+def test_facts_beside_names_and_arguments_are_known(
+    text: str, package: str, direction: str, pin: str
+) -> None:
+    first = asked(text)[0]
+    assert (first.packages[0], first.direction) == (package, direction)
+    assert first.pin
+    assert not pin or first.pin == pin
+
+
+def test_a_class_of_python_comes_before_those_of_packages_that_nobody_mentions() -> None:
+    text = "AttributeError: 'Thread' object has no attribute 'isAlive'"
+    assert asked(text)[0].packages == ("python",)
+    assert asked(f"import gevent\n{text}")[0].packages[0] == "gevent"
+
+
+def test_a_command_ends_where_the_resolver_speaks() -> None:
+    text = (
+        "uv pip install -r requirements.txt\n  \u00d7 No solution found when resolving:\n"
+        "  Because demo==0.6.2 depends on dep>=2.1.0 and you require demo==0.6.2, we can conclude"
+        " that you require dep>=2.1.0.\n And because you require dep==1.26.4, we can conclude that"
+        " your requirements are unsatisfiable."
+    )
+    assert [fact.range for fact in facts_of(text, Asked)] == ["==0.6.2", "==1.26.4"]
+
+
+@pytest.mark.parametrize(
     ("text", "culprit"),
     [
         (
@@ -652,6 +713,8 @@ def test_real_cases(name: str, first: int, named: int, wrong: int, silent_of_fin
         ("blind4", 13, 13, 10, 5),
         # 60 reports. When first asked: 35 culprits, 1 wrong, 32 directions, 29 changes, 15 quiet.
         ("blind5", 41, 39, 37, 15),
+        # 60 reports. When first asked: 37 culprits, 29 directions, 27 changes, 15 quiet.
+        ("blind6", 41, 36, 33, 15),
     ],
 )
 def test_blind_cases(name: str, culprit: int, direction: int, works: int, fine: int) -> None:

@@ -34,7 +34,7 @@ def test_a_release_between_two_that_were_read_changes_nothing_of_theirs(
     accepts = known.accepts("f", "y")
     assert accepts is not None
     assert accepts.wanted(None) == [">=2"]
-    assert known.name("m", "old").wanted(None) == ["<2"]
+    assert known.name("m", "old").wanted(None) == ["<=1"]
 
 
 def test_a_module_in_another_folder_of_the_path_is_the_packages_own(tool: dict[str, Any]) -> None:
@@ -53,3 +53,34 @@ def test_of_many_releases_the_edges_of_each_major_series_are_read(tool: dict[str
     assert {Version("1.0.0"), Version("1.8.3"), Version("2.0.0"), versions[-1]} <= set(chosen)
     assert len(chosen) <= 14
     assert tool["sampled"](versions[:9], 10) == versions[:9]
+
+
+def test_an_error_is_a_change_unless_it_was_said_before_in_other_words(
+    tool: dict[str, Any],
+) -> None:
+    source = (
+        "def f(x):\n"
+        "    text = f'the argument {x} is deprecated and was removed'\n"
+        "    raise ValueError(text)\n"
+    )
+    [error] = tool["words_of"](source.encode())
+    assert error == ("the argument", "is deprecated and was removed")
+    again = ("argument", "is deprecated and was removed now")
+    read = [Version(f"{number}.0") for number in (1, 2, 3)]
+    assert [*tool["rows_of"]({error: {1, 2}}, read)] == [("<=1.0", error)]
+    assert [*tool["rows_of"]({error: {0}}, read)] == [(">=2.0", error)]
+    assert [*tool["rows_of"]({error: {2}, again: {0, 1}}, read)] == []
+
+
+def test_the_numbers_of_results_are_read_as_parameters_are() -> None:
+    source = b"class E:\n    def step(self, x):\n        return x, 1, 2, 3\n"
+    assert surface(source, "m", False).names["E.step"] == ("=4", "self", "x", "!self", "!x", "#2")
+
+
+def test_a_module_in_a_private_folder_is_the_public_one() -> None:
+    names = {"m": {"0-": " x ?"}, "m._api.v2.x": {"0-": " new", "0-0": "old"}}
+    known = Api(
+        {"package": "m", "modules": ["m"], "releases": ["1", "2"], "names": names, "calls": {}}
+    )
+    assert known.name("m.x", "old").wanted(None) == ["<=1"]
+    assert known.name("m.x", "never").never

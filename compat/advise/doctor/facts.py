@@ -50,12 +50,12 @@ class NoModule(Value, frozen=True):
 
 
 class BadCall(Value, frozen=True):
-    """A callable was called with an unknown argument (`+`), without a required one (`!`), or with
-    too many (`#`).
+    """A callable was called with an unknown argument (`+`), without a required one (`!`), with too
+    many (`#`), or for another number of results (`=`).
     """
 
     function: str
-    kind: Literal["+", "!", "#"]
+    kind: Literal["+", "!", "#", "="]
     argument: str
     line: int
 
@@ -76,7 +76,6 @@ class Syntax(Value, frozen=True):
     source: str
     file: str
     line: int
-    text: str = ""
 
 
 class Changed(Value, frozen=True):
@@ -89,9 +88,8 @@ class Changed(Value, frozen=True):
 
 
 class Text:
-    """A message as it is parsed: its lines without frames, colours and notices.
-
-    Also all of them joined by single blanks, because tools wrap lines anywhere.
+    """The lines of a message without frames, colours and notices, and all of them joined by single
+    blanks, because tools wrap lines anywhere.
     """
 
     def __init__(self, text: str) -> None:

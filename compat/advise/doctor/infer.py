@@ -26,6 +26,7 @@ from compat.advise.doctor.facts import (
     NoModule,
     Syntax,
     Text,
+    grammar,
     pattern,
     requirement_of,
     specifier,
@@ -44,6 +45,7 @@ from compat.advise.doctor.known import (
     package_of,
     package_of_module,
     packages_known,
+    speakers,
 )
 from compat.advise.doctor.parse import Frame, Traceback, all_facts, is_users_own
 from compat.declare.toml import toml_document
@@ -68,15 +70,6 @@ Ground = Literal["run", "metadata", "message"]
 Direction = Literal["", "older", "newer", "other", "python", "drop", "rebuild", "install"]
 F = TypeVar("F")
 Made = Iterator["Finding"]
-# Packages of a hosted notebook require exact versions and work with others:
-# https://github.com/googlecolab/colabtools/issues/2604 and many more.
-_HOSTS = frozenset(("google-colab", "datascience"))
-_BUILTINS = frozenset(
-    (
-        *("str", "bytes", "int", "float", "bool", "list", "tuple", "dict", "set"),
-        *("function", "method", "type"),
-    )
-)
 ANY = SpecifierSet()
 _CONTENT = (files("compat.advise.doctor") / "findings.toml").read_bytes()
 _TEMPLATES: dict[str, Any] = toml_document(_CONTENT, "findings.toml")
@@ -109,6 +102,20 @@ class Finding(Value, frozen=True):
     because: str = ""
     link: str = ""
     capability: str = ""
+
+
+def finding_of(kind: str, packages: Iterable[str], *lines: int, **given: Any) -> Finding:
+    """A finding of a kind. Arguments with the name of a field replace the template's value; the
+    rest fill its sentences, beside the packages and the second of them.
+    """
+    template, named = _TEMPLATES[kind], tuple(dict.fromkeys(filter(None, packages)))
+    own = {n: v for n, v in given.items() if n in Finding.__struct_fields__ and v != ""}
+    texts = {n: template[n] for n in ("sentence", "advice") if n in template}
+    first, *others = (*("Python" if name == PYTHON else name for name in named), "", "")
+    words = {"beside": others[0] or "the code that uses it"} | given
+    filled = {n: text.format(first, *others, **words) for n, text in texts.items()}
+    lines = tuple(dict.fromkeys(filter(None, lines)))
+    return Finding(packages=named, lines=lines, **(template | filled | own))
 
 
 class Case:
@@ -156,18 +163,9 @@ class Case:
         return f", and {self.versions[package]} is there" if package in self.versions else ""
 
     def say(self, kind: str, packages: Iterable[str], *lines: int, **given: Any) -> Finding:
-        """A finding of a kind. Arguments with the name of a field replace the template's value; the
-        rest fill its sentences, beside the packages, what is there of the first, and the second.
-        """
-        template, named = _TEMPLATES[kind], tuple(dict.fromkeys(filter(None, packages)))
-        own = {n: v for n, v in given.items() if n in Finding.__struct_fields__ and v != ""}
-        texts = {n: template[n] for n in ("sentence", "advice") if n in template}
-        first, *others = (*("Python" if name == PYTHON else name for name in named), "", "")
-        beside = others[0] or "the code that uses it"
-        words = {"there": self.there("".join(named[:1])), "beside": beside} | given
-        filled = {n: text.format(first, *others, **words) for n, text in texts.items()}
-        lines = tuple(dict.fromkeys(filter(None, lines)))
-        return Finding(packages=named, lines=lines, **(template | filled | own))
+        named = [package for package in packages if package]
+        words = {"there": self.there("".join(named[:1]))} | given
+        return finding_of(kind, named, *lines, **words)
 
     def beside(self, *packages: str) -> str:
         """The innermost package of the traceback outside the excluded ones."""
@@ -233,10 +231,7 @@ def case_of(
     versions: Mapping[str, Version] | None = None,
     ranges: Mapping[str, str] | None = None,
 ) -> Case:
-    """Parse a message; only the end of a long one is read.
-
-    A given Python and given versions override those of the message.
-    """
+    """Parse a message. A given Python and given versions override those of the message."""
     read = Text(text)
     trace, facts = all_facts(read)
     listed = (Asked(what=n, range=r, line=0) for n, r in (ranges or {}).items())
@@ -367,10 +362,8 @@ def _python_in(case: Case, finding: Finding, wish: SpecifierSet) -> str:
 
 
 def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
-    """Releases of one time, where only the conflicting packages are known.
-
-    They are the newest of the requiring package and the newest of the other, for which it was
-    written; of compiled ones that which was compiled for the present release.
+    """The newest of the requiring package and that of the other for which it was written; of
+    compiled ones that which was compiled for the present release.
     """
     culprit, beside = finding.packages[0], next(iter(finding.packages[1:]), "")
     known, other = index(culprit), index(beside)
@@ -397,7 +390,8 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
     newest = their.newest(ANY, case.python) if their is not None else None
     if newest_of != "Python" and their is not None and newest is not None:
         asked = their.requires(newest, newest_of, case.python)
-        fitting = case.pin(newest_of, specifier(asked[-1])) if asked else ""
+        need = Requires(newest_of, "".join(asked[-1:]), 0, asker, str(newest))
+        fitting = case.pin(newest_of, specifier(need.range), need) if asked else ""
         if asked and not fitting:
             return {}  # what the newest requires is gone
         if not fitting and known is not None and newest in their.days:
@@ -548,7 +542,9 @@ def _versions_out_of_range(case: Case) -> Made:
     # unrelated.
     is_crowd = len({fact.who for fact, _ in refused if not fact.is_check}) > 1
     for fact, wish in refused:
-        is_bystander = fact.who in _HOSTS or (is_crowd and not _is_spoken_of(case, fact))
+        is_bystander = fact.who in grammar()["lists"]["hosts"] or (
+            is_crowd and not _is_spoken_of(case, fact)
+        )
         if not fact.is_check and is_bystander:
             continue
         who = fact.who or case.beside(fact.what)
@@ -678,7 +674,8 @@ def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
     known, wish = index(what), specifier(wanted)
     if known is None or wish is None:
         return {"advice": f"Take a release of {what} or a Python for which it has a file."}
-    version, current = known.newest(wish), known.newest(ANY, case.python)
+    version, current = known.newest(wish, case.python), known.newest(ANY, case.python)
+    version = version or known.newest(wish)
     if version is None:
         bounds = _bounds(wish, (*_LOWER, *_UPPER))
         final = (v for v in sorted(known.versions) if not v.is_prerelease)
@@ -787,10 +784,16 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         return _moved(case, library().name(fact.module, fact.name), shown, fact.line)
     package = package_of(fact.module)
     known, importer = api(package), case.beside(package)
+    if fact.module == "lib" and importer:  # what cffi calls each library
+        return case.say("lacks", [importer], fact.line, needs=importer, name=shown)
     if known is not None and (known.has_module(fact.module) or top in known.modules):
         presence = known.name(fact.module, fact.name)
         if presence.never and not known.has_module(fact.module):
             presence = known.name(top, fact.name)
+        older = known.before(fact.module, fact.name) if not presence.had else ""
+        if older:
+            words = {"needs": f"{package}<{older}", "since": older, "name": shown}
+            return case.say("removed", [package, importer], fact.line, **words)
         if presence.never:  # a release may have the module elsewhere
             presence = known.elsewhere(fact.module, fact.name) or presence
         if presence.always:
@@ -802,6 +805,8 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         is_inner |= is_rare and known.has_module(fact.module)
         if not presence.had and not (importer or fact.since or fact.file or is_inner):
             return None
+        if not presence.is_known and (other := _of_another(case, known, fact.module, fact.name)):
+            return other
         if presence.is_known:
             return _moved(case, presence, shown, fact.line)
     if not package or (not importer and is_users_own(fact.module, case.trace)):
@@ -811,6 +816,29 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         kind = "mixed"
     words = {"needs": needs, "since": fact.since, "name": shown}
     return case.say(kind, [package, importer], fact.line, **words)
+
+
+def _of_another(case: Case, known: Api, module: str, name: str = "") -> Finding | None:
+    """What a package shows of another one as its own (`demo.dep.x` for `dep.x`): its release that
+    goes with that of the other.
+    """
+    top, _, inner = module.partition(".")
+    other = api(package_of_module(inner.partition(".")[0])) if inner else None
+    if other is None or other is known or len(known.releases) - 1 not in known.module(top).had:
+        return None
+    presence = other.name(inner, name) if name else other.module(inner)
+    shown = f"{module}.{name}".strip(".")
+    finding = _moved(case, presence, shown, 0) if presence.is_known else None
+    need = requirement_of(finding.needs) if finding is not None else None
+    if finding is None or need is None:
+        return None
+    pin = case.pin(known.package, ANY)
+    if _bounds(need.specifier, _UPPER):
+        pinned = case.pin(other.package, need.specifier).partition("==")[2]
+        pin = _admits(case, known.package, other.package, f"=={pinned}")
+    return msgspec.structs.replace(
+        finding, packages=(known.package, other.package), needs="", pin=pin
+    )
 
 
 def _moved(
@@ -870,7 +898,11 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     if "." in fact.module and not library().has_module(fact.module.partition(".")[0]):
         return unknown(package_of(fact.module), importer) if importer else None
     presence: Presence | None
-    if name in _BUILTINS or "." in fact.module or not own:
+    if (
+        name in grammar()["lists"]["builtins"]
+        or "." in fact.module
+        or not any(map(case.mentions, own))
+    ):
         presence = library().attribute(name, fact.name)
         if importer and presence.had == {0}:
             # Its code runs on Python 3: it gets text where it expects bytes, or the like.
@@ -923,7 +955,7 @@ def _candidate(
 
 
 def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
-    argument = (fact.kind if fact.kind in "!#" else "") + fact.argument
+    argument = (fact.kind if fact.kind in "!#=" else "") + fact.argument
     name = _called(case, fact.function.replace(".<locals>", ""))
     if not name:
         return None
@@ -957,6 +989,8 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     shown = f"the argument {fact.argument} of {name}"
     if fact.kind == "!":
         shown = f"{name} without {fact.argument}"
+    elif fact.kind == "=":
+        shown = f"{name} with {fact.argument} results"
     if matched is None and name in ("__init__", "__new__"):
         for package in sorted(case.versions):
             takers = known.takers(argument) if (known := api(package)) else ()
@@ -975,7 +1009,7 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
         matched = next(iter(changed), None)
     if matched is not None:
         return _moved(case, matched, shown, fact.line, "type-error")
-    return _unplaced_call(case, fact, name, home, keys)
+    return _unplaced_call(case, fact, name, home, keys) if fact.kind != "=" else None
 
 
 def _unplaced_call(
@@ -1048,6 +1082,8 @@ def _missing_module(case: Case, fact: NoModule) -> Finding | None:
         for presence in (known.module(fact.module), known.name(above, name)):
             if presence.is_known:
                 return _moved(case, presence, shown, fact.line, "missing-module")
+        if other := _of_another(case, known, fact.module):
+            return other
     is_own = is_users_own(fact.module, case.trace)
     is_seen = known is not None or index(package) is not None or package in case.versions
     if is_inner and (importer or (is_seen and not is_own)):
@@ -1291,6 +1327,17 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
         return
 
 
+# ---- 15: an error that some releases raise and others do not
+
+
+def _said(case: Case) -> Made:
+    for package, wish in speakers(case.text.flat):
+        if case.mentions(package):
+            lines = (error.line for error in case.trace.raised[-1:])
+            yield case.say("said", [package, case.beside(package)], *lines, needs=package + wish)
+            return
+
+
 def _each(kind: type[F], infer: Callable[[Case, F], Finding | None]) -> Callable[[Case], Made]:
     """An inference from single facts of a kind."""
     return lambda case: filter(None, (infer(case, fact) for fact in case.all(kind)))
@@ -1311,4 +1358,5 @@ _INFERENCES: tuple[Callable[[Case], Made], ...] = (
     _unnamed_conflict,
     _each(Changed, _changed),
     _unmet,
+    _said,
 )

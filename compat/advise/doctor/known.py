@@ -20,6 +20,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.doctor.facts import requirement_of, specifier
+from compat.lock.resolvers import plain_quotes
 from compat.value import Value
 
 # An index has no interpreter older or newer than these, by series.
@@ -69,16 +70,9 @@ def package_of(module: str) -> str:
 
 
 @cache
-def _modules() -> dict[str, list[str]]:
-    by_package: dict[str, list[str]] = {}
-    for module, package in _data("names").items():
-        by_package.setdefault(package, []).append(module)
-    return by_package
-
-
 def modules_of(package: str) -> list[str]:
     """The modules of a package, and the short names that programs give them."""
-    return _modules().get(package, [])
+    return [module for module, own in _data("names").items() if own == package]
 
 
 def packages_known() -> list[str]:
@@ -93,6 +87,19 @@ def owners(name: str) -> tuple[str, ...]:
     start = lines.find(key)
     stop = lines.index(b"\n", start + 1) if start >= 0 else 0
     return tuple(lines[start + len(key) : stop].decode().split()) if start >= 0 else ()
+
+
+def speakers(text: str) -> Iterator[tuple[str, str]]:
+    """The packages of which some releases raise an error with this text, and the range of those
+    that do not, the longest match first.
+    """
+    rows = plain_quotes(_text("words").decode()).split("\n")
+    matched = []
+    for package, wish, *pieces in (row.split("\t") for row in rows if "\t" in row):
+        places = [text.find(piece[:80]) for piece in pieces]
+        if min(places) >= 0 and places == sorted(places):
+            matched.append((-sum(map(len, pieces)), package, wish))
+    yield from ((package, wish) for _, package, wish in sorted(matched))
 
 
 @cache
@@ -155,10 +162,8 @@ class Presence(Value, frozen=True):
 
     def wanted(self, installed: Version | None, is_every: bool = False) -> list[str]:
         """The ranges of the spans, the nearest to the installed one first; without one, a name that
-        the newest release lacks was removed.
-
-        A range ends at the last read release that has it, because the releases before the next are
-        unknown, unless each was read (`is_every`).
+        the newest release lacks was removed. A range ends at the last read release that has it,
+        because the next ones are unknown, unless each was read (`is_every`).
         """
         spans = self.spans()
         if installed is None:
@@ -175,7 +180,7 @@ class Presence(Value, frozen=True):
             parts = [f">={first}"] if first != self.releases[0] else []
             if end is not None:
                 last = self.releases[self.releases.index(end) - 1]
-                parts.append(f"<{end}" if is_every or last == first else f"<={last}")
+                parts.append(f"<{end}" if is_every else f"<={last}")
             ranges.append(",".join(parts))
         return ranges or [""]
 
@@ -213,13 +218,39 @@ class Api:
 
     def name(self, module: str, name: str) -> Presence:
         """Which releases' module has a name. Unsure where the module generates names."""
-        spans = self._spans_of(module, name)
+        public, top = self._public(module), module.partition(".")[0]
+        spans = [each for m in public or [module] for each in self._spans_of(m, name)]
         unsure = [] if spans else self._spans_of(module, "?")
-        if not spans and module not in self._modules:
+        if public and spans:  # unsure where it is a module of another kind
+            known = {each for m in public for each in self._spans_of(m, "")}
+            lacking = self.name(top, module.split(".")[1]).had - self._presence(known).had
+            unsure = [f"{number}-{number}" for number in lacking]
+        elif spans and module == top and (files := index(self.package)) and api(name):
+            # A package shows another one that it requires: `demo.dep` for `dep`.
+            requiring = (n for n, v in enumerate(self.releases) if files.requires(v, name))
+            spans += [f"{number}-{number}" for number in requiring]
+        elif not spans and module not in self._modules:
             above, _, inner = module.rpartition(".")
             if above in self._modules and inner:
                 spans = self._spans_of(above, f"{inner}.{name}")
         return self._presence(spans, unsure)
+
+    def _public(self, module: str) -> list[str]:
+        """The modules in private folders that users see as a module: `a._api.v2.x` as `a.x`."""
+        top, dot, rest = module.partition(".")
+        form = re.compile(rf"{top}\w*(?:\.(?:_\w+|v\d+))+\.{re.escape(rest)}")
+        return (
+            list(filter(form.fullmatch, self._modules))
+            if module not in self._modules and dot
+            else []
+        )
+
+    def before(self, module: str, name: str) -> str:
+        """The major release that moved a name to `compat.v1` and the like."""
+        tail = re.sub(r"^\w+(\._\w+|\.v\d+)*", "", module)
+        form = re.compile(rf".*\.compat\.v(\d+){re.escape(tail)}")
+        old = [match[1] for home in self.homes(name) if (match := form.fullmatch(home))]
+        return str(int(min(old)) + 1) if old else ""
 
     def elsewhere(self, module: str, name: str) -> Presence | None:
         """Which releases have a name in another module with the same last part."""
@@ -271,7 +302,7 @@ class Api:
             for path, changed in self._calls.items():
                 called = path.partition(":")[2].removesuffix(".__init__").removesuffix(".__new__")
                 # A function with `**` takes any.
-                open_to = "" if argument[:1] in "!#" else changed.get("**", "")
+                open_to = "" if argument[:1] in "!#=" else changed.get("**", "")
                 if argument[:1] == "#":  # this many are accepted where the most is not less
                     most = [p for p in changed if p[0] == "#" and int(p[1:]) >= int(argument[1:])]
                     open_to = ",".join([*(changed[p] for p in most), changed.get("*", "")])
@@ -289,7 +320,8 @@ class Api:
                         (argument not in changed, called != last, path.count("."), spans)
                     )
             if matched:
-                return self._presence(filter(None, min(matched)[3]))
+                all_of = matched if argument[:1] == "=" else [min(matched)]
+                return self._presence(each for row in all_of for each in row[3] if each)
             # A class without its own `__init__` accepts the arguments of its base.
             queue += sorted(self._class(last.rpartition(".")[2])[1] - visited)
         return None
@@ -407,10 +439,8 @@ class Index:
     def admitting(
         self, name: str, wanted: Version, day: str, python: Version | None
     ) -> Version | None:
-        """The newest release that requires another package and admits a version of it.
-
-        The version was published on `day`. A release that is a year older set no bound because it
-        did not know that version.
+        """The newest release that requires another package and admits a version of it, published on
+        `day`. A release that is a year older set no bound because it did not know that version.
         """
         for version in sorted(self._rows, reverse=True):
             if version.is_prerelease or (python is not None and not self.fits(version, python)):

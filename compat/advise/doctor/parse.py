@@ -5,7 +5,7 @@ Single-line formats are in `grammar.toml`; tracebacks, lists and chains are pars
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice, pairwise
 from typing import Any
 
@@ -55,24 +55,20 @@ _PYTHON = re.compile(
 
 
 class Frame(Value, frozen=True):
-    """One frame: its file, its source line, and its owner (a package, `python`, or empty for the
-    user).
-
-    Also the function, `<module>` for code that runs at import.
+    """One frame: its file, its source line, its owner (a package, `python`, or empty for the user),
+    and its function, `<module>` at import.
     """
 
     path: str
     source: str
     package: str
-    line: int
     function: str = ""
 
 
 class Raised(Value, frozen=True):
-    """An exception as in its last line; `text` has the following lines, too."""
+    """An exception, and the line that names it."""
 
     type: str
-    text: str
     line: int
 
 
@@ -107,9 +103,7 @@ def read_traceback(text: Text) -> Traceback:
     for number, line in enumerate(text.lines, 1):
         error = pattern("raised").match(line)
         if error is not None:
-            more = " ".join(each.strip() for each in _following(text.lines, number))
-            words = f"{error['text'] or ''} {more}".strip()
-            raised.append(Raised(type=error["type"], text=words, line=number))
+            raised.append(Raised(type=error["type"], line=number))
             continue
         where = (
             pattern("file").search(line)
@@ -128,7 +122,7 @@ def read_traceback(text: Text) -> Traceback:
             package = "python"
         inside = re.match(r"\S{0,60}?,? ?in (<?[\w.]+>?)", line[where.end() :])
         function = where.groupdict().get("function") or (inside[1] if inside else "")
-        frames.append(Frame(path, _source(text.lines, number), package, number, function))
+        frames.append(Frame(path, _source(text.lines, number), package, function))
     return Traceback(frames=tuple(frames), raised=tuple(raised))
 
 
@@ -152,13 +146,6 @@ def _source(lines: list[str], number: int) -> str:
     if pattern("raised").match(following) or pattern("file").search(following):
         return ""
     return re.sub(r"^(?:❱\s*)?\d*\s+(?=[a-z])", "", following)
-
-
-def _following(lines: list[str], number: int) -> Iterator[str]:
-    for line in lines[number : number + 8]:
-        if not line.strip() or _is_place(line) or pattern("short").match(line):
-            return
-        yield line
 
 
 def is_users_own(module: str, trace: Traceback) -> bool:
@@ -244,6 +231,14 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
             yield BadCall(groups["function"], "+", groups["unexpected"], line)
         case "called":
             yield BadCall(groups["function"], "#", groups["given"], line)
+        case "operator":  # of an extension that torch did not load
+            yield Binary("symbol", "torch", package_of(groups["package"]), line)
+        case "hook":  # of pluggy
+            module = f"_{groups['project']}.hookspec"
+            yield LacksName(module, groups["name"], line, file="-packages")
+        case "unpacked":
+            calls = re.findall(r", ?[\w\]*]+ = ([\w.]+)\(", match.string[: match.start()])
+            yield from (BadCall(call, "=", groups["count"], line) for call in calls[-1:])
         case "symbol":
             yield _symbol(groups["symbol"], _of_file(groups["file"], trace), line)
         case "loader":
@@ -258,8 +253,8 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
             yield Binary(kind="instruction", what="", by=by, line=line)
         case "saved":
             yield Binary(kind="saved", what="", by=package_of(groups["n"]), line=line)
-        case "array" if "size changed" not in match[0] or _is_raised(match, trace):
-            yield _array(groups, line, trace, entry.get("needs", ""))
+        case "array":
+            yield from _array(match, line, trace, entry.get("needs", ""))
 
 
 def _written_by_another(trace: Traceback) -> Made:
@@ -288,17 +283,12 @@ def _cannot_import(match: Match, line: int, trace: Traceback) -> Made:
         asked = re.findall(statement, above)
         module = asked[-1] if asked else ""
     if module.startswith("."):
-        place = next((f for f in reversed(trace.frames) if f.package), None)
-        module = "" if place is None else _absolute(module, place.path)
+        inside = next((f.path for f in reversed(trace.frames) if f.package), "").split("-packages/")
+        rest, folders = module.lstrip("."), inside[-1].split("/")
+        folders = folders[: len(folders) + len(rest) - len(module)]
+        module = ".".join(filter(None, [*folders, rest])) if inside[1:] else ""
     if module:
         yield LacksName(module=module, name=name, line=line, file=match["file"] or "")
-
-
-def _absolute(relative: str, path: str) -> str:
-    inside = re.split(r"(?:site|dist)-packages/", path)[-1].split("/")
-    rest = relative.lstrip(".")
-    dots = len(relative) - len(rest)
-    return ".".join([*inside[: len(inside) - dots], *([rest] if rest else [])])
 
 
 def _module_lacks(match: Match, line: int) -> Made:
@@ -348,19 +338,19 @@ def _of_file(path: str, trace: Traceback) -> str:
     return package_of(folders[0]) if folders and folders[0].isidentifier() else ""
 
 
-def _is_raised(match: Match, trace: Traceback) -> bool:
-    """Whether it is an error, or one that a program only notes beside another."""
-    return not trace.raised or match.string[: match.start()].endswith("Error: ")
-
-
-def _array(groups: Mapping[str, str], line: int, trace: Traceback, needs: str) -> Binary:
+def _array(match: Match, line: int, trace: Traceback, needs: str) -> Made:
+    groups = match.groupdict()
+    # Without an error of its own, a program only notes it beside another.
+    is_error = not trace.raised or match.string[: match.start()].endswith("Error: ")
+    if "size changed" in match[0] and not is_error:
+        return
     built, got = groups.get("built") or "", groups.get("got") or ""
     if built.startswith("0x"):
         needs = "newer" if int(built, 16) > int(got, 16) else "older"
     elif built:  # NumPy 1 has 96 bytes in the visible header of its dtype, NumPy 2 has 88
         needs = {("96", "88"): "<2", ("88", "96"): ">=2"}.get((built, got), "")
     by = next((p for p in trace.installed if p != "numpy"), "")
-    return Binary(kind="array", what="numpy", by=by, line=line, needs=needs)
+    yield Binary(kind="array", what="numpy", by=by, line=line, needs=needs)
 
 
 def _syntax(text: Text) -> Made:
@@ -377,7 +367,6 @@ def _syntax(text: Text) -> Made:
             source=above[-1].strip() if above else "",
             file=files[-1] if files else "",
             line=number + 1,
-            text=match[1],
         )
 
 
@@ -472,7 +461,9 @@ def _of_words(text: Text, trace: Traceback) -> Made:
         for match in islice(entry["pattern"].finditer(text.flat), 12):
             around = text.flat[max(0, match.start() - 90) : match.end() + 90]
             near = text.flat[max(0, match.start() - 200) : match.end() + 200]
-            if not pattern("asks").search(around) or _is_of_a_tool(near):
+            # Installers have grammars of their own.
+            is_tools = "generated code" not in near and pattern("of_a_tool").search(near)
+            if is_tools or not pattern("asks").search(around):
                 continue
             if requirement_of(text.lines[text.line_at(match.start()) - 1]):
                 continue  # a line of a list
@@ -488,12 +479,6 @@ def _of_words(text: Text, trace: Traceback) -> Made:
             stated.add((fact.what, ""))
             yield fact
             yield from _found(match, fact, text)
-
-
-def _is_of_a_tool(near: str) -> bool:
-    """Whether it is an installer's message: those have grammars of their own."""
-    is_tools = pattern("of_a_tool").search(near.replace("generated code", "")) is not None
-    return is_tools and "generated code" not in near
 
 
 def _fact(match: Match, form: str, text: Text, trace: Traceback) -> Requires | None:
