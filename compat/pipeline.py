@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from packaging.version import Version
 
 from compat.declare.matrix import InterpreterAxis
+from compat.errors import DeclarationError
 from compat.files import read, read_if_there, texts_below, tree_state, write
 from compat.index.kept import encode_catalogue
 from compat.lock.lockfile import Lock, Refusal
@@ -261,7 +262,6 @@ def proposed(
     snapshot = known_on(workspace, day)
     every = (*proposals(snapshot, day), *proposed_extensions(snapshot, day))
     opened = [proposal for proposal in every if proposal.is_open]
-    left: list[str] = []
     before = read(workspace.matrix_path).decode(errors="replace")
     after = before
     for proposal in opened:
@@ -271,21 +271,34 @@ def proposed(
     matrix_file = f"matrices/{workspace.name}/matrix.toml"
     moved = {workspace.matrix_path: RepositoryFile(path=matrix_file, before=before, after=after)}
     moves = [_move(snapshot, proposal) for proposal in opened]
-    for target in targets:
-        text = read(target).decode(errors="replace")
-        after = rewritten_by(str(target), text, moves, left)
+    texts, left = rewritten_files(targets, folders, moves, workspace.folder.parent)
+    for target, (text, after) in texts.items():
         full, repository = target.resolve(), workspace.folder.parents[1].resolve()
         inside = full.relative_to(repository) if full.is_relative_to(repository) else None
         path = target.name if inside is None else inside.as_posix()
         moved[target] = RepositoryFile(path=path, before=text, after=after)
-    passed = {path.resolve() for path in moved}
-    for folder in folders if moves else ():
-        from compat.rewrite.file import mentions
+    return ProposedMoves(snapshot=snapshot, proposals=every, files=moved, left=left)
 
-        for name, text in texts_below(folder, workspace.folder.parent):
+
+def rewritten_files(
+    targets: Sequence[Path], folders: Sequence[Path], moves: Sequence[Move], besides: Path
+) -> tuple[dict[Path, tuple[str, str]], tuple[str, ...]]:
+    """Return the texts of each target before and after the moves, and a line for each place that
+    still states a minimum which they leave, in any file of the folders.
+    """
+    from compat.rewrite.file import mentions
+
+    left: list[str] = []
+    texts: dict[Path, tuple[str, str]] = {}
+    for target in targets:
+        text = read(target).decode(errors="replace")
+        texts[target] = text, rewritten_by(str(target), text, moves, left)
+    passed = {path.resolve() for path in texts}
+    for folder in folders if moves else ():
+        for name, text in texts_below(folder, besides):
             if (folder / name).resolve() not in passed:
                 left += (_left(name, s) for move in moves for s in mentions(name, text, move))
-    return ProposedMoves(snapshot=snapshot, proposals=every, files=moved, left=tuple(left))
+    return texts, tuple(dict.fromkeys(left))
 
 
 def known_on(workspace: Workspace, day: datetime.date) -> Snapshot:
@@ -353,7 +366,11 @@ def rewritten_by(path: str, text: str, moves: Sequence[Move], left: list[str]) -
     from compat.rewrite.ranges import Unsatisfiable
 
     for move in moves:
-        outcome = rewritten(path, text, move)
+        try:
+            outcome = rewritten(path, text, move)
+        except DeclarationError as error:
+            left.append(f"{path}: {error.faults[0].message}")
+            return text
         if isinstance(outcome, Unsatisfiable):
             nearest = nearest_floor(path, text, move)
             possible = "" if nearest is None else f"; the nearest that fits is {nearest}"

@@ -199,19 +199,20 @@ def _answer_project(asked: AskedProject, check: bool, fix: bool, constraints: Pa
             *(f"{p.name}=={p.version}" for p in pins),
         ]
         files.write(constraints, "\n".join([*lines, ""]))
-    left: list[str] = []
     moves = [
         Move(package=m.package, floor=m.works, before=m.lowest, known=m.known)
         for m in wrong
         if m.works is not None
     ]
-    changed: dict[Path, tuple[str, str]] = {}
-    for path in project_files([Path(asked.source)]) if fix and wrong else ():
-        before = files.read(path).decode(errors="replace")
-        after = pipeline.rewritten_by(str(path), before, moves, left)
-        if after != before:
-            files.write(path, after)
-            changed[path] = before, after
+    folder = Path(asked.source)
+    asked_to = moves if fix else []
+    targets = project_files([folder]) if asked_to else ()
+    texts, left = pipeline.rewritten_files(targets, [folder], asked_to, folder / "matrices")
+    changed = {path: both for path, both in texts.items() if both[0] != both[1]}
+    for path, (_, after) in changed.items():
+        files.write(path, after)
+    if asked_to and not changed:
+        left = (*left, "no file here declares these minimums in a form that compat can change")
     lock = answered.lock
     on = "" if lock is None else f"{lock.inputs.python.major}.{lock.inputs.python.minor}"
     if given.as_json:

@@ -298,12 +298,16 @@ def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[
     is_named = any(is_of(i.version, move.floor) or is_of(move.floor, i.version) for i in items)
     own = () if is_named else [item for item in leaving if item.spell is not None]
     stays = max(own, key=lambda item: item.version, default=None)
-    return [
-        TextChange(item.start, item.end, item.spell(move.floor))
-        if item is stays and item.spell is not None
-        else TextChange(*_without(text, item.start, item.end), "")
-        for item in leaving
-    ]
+    changes: list[TextChange] = []
+    # From the last on, without those after it: a list that ends with several loses their commas.
+    for item in sorted(leaving, key=lambda item: item.start, reverse=True):
+        if item is stays and item.spell is not None:
+            changes.append(TextChange(item.start, item.end, item.spell(move.floor)))
+        else:
+            start, end = _without(text, item.start, item.end)
+            changes.append(TextChange(start, end, ""))
+            text = text[:start] + text[end:]
+    return changes
 
 
 def scalar_change(item: ListedVersion, move: Move) -> list[TextChange]:

@@ -163,6 +163,8 @@ g = "^1"
     rest = "c[x,y]>=2,<3; python_version < '3.13'", "d", "e==1.2"
     assert {*map(Requirement, project.of_group("test"))} == {*map(Requirement, (*bounds, *rest))}
     assert [*map(Requirement, project.of_group("dev"))] == [Requirement("g>=1,<2")]
+    only = project_of(b'[tool.poetry]\nname = "Own"\n[tool.poetry.dev-dependencies]\ng = "^1"\n')
+    assert (only.name, only.groups) == ("Own", {"dev": ["g>=1,<2"]})
 
 
 @pytest.mark.parametrize(
