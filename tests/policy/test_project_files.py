@@ -65,6 +65,13 @@ python_version = '3.9'
         )
         assert after("pyproject.toml", self.PYPROJECT, python("3.9", "3.10")) == expected
 
+    def test_below_the_floor_of_the_matrix_go_too(self) -> None:
+        older = '  "Programming Language :: Python :: 3.8",\n'
+        text = self.PYPROJECT.replace("classifiers = [\n", f"classifiers = [\n{older}")
+        assert text != self.PYPROJECT
+        wanted = after("pyproject.toml", self.PYPROJECT, python("3.9", "3.10"))
+        assert after("pyproject.toml", text, python("3.9", "3.10")) == wanted
+
     def test_come_back_with_a_lower_floor(self) -> None:
         text = after("pyproject.toml", self.PYPROJECT, python("3.9", "3.7"))
         listed = toml_document(text.encode(), "text")["project"]["classifiers"]
