@@ -276,6 +276,8 @@ _PREFIX = "Programming Language :: Python :: "
 _CLASSIFIER = re.compile(
     rf"(?P<quote>[\"'])?{_PREFIX}(?P<version>\d+\.\d+)(?(quote)(?P=quote)|(?=[ \t]*\r?$))", re.M
 )
+# What stands before an item of a list, and not before a comment's or a variable's text.
+_IN_LIST = re.compile(r"(?:^[ \t]*|[\[,(][ \t]*)\Z", re.M)
 
 
 def with_classifiers(done: ranges.Rewritten, move: ranges.Move) -> ranges.Rewritten:
@@ -289,7 +291,7 @@ def with_classifiers(done: ranges.Rewritten, move: ranges.Move) -> ranges.Rewrit
         return ranges.ListedVersion(match.start(), match.end(), Version(match["version"]), spell)
 
     matches = _CLASSIFIER.finditer(text)
-    own = [m for m in matches if "#" not in text[text.rfind("\n", 0, m.start()) + 1 : m.start()]]
+    own = [m for m in matches if _IN_LIST.search(text, 0, m.start())]
     items = [item(match) for match in own]
     if items and move.before is not None and move.before < move.floor:
         # No classifier below the new floor is true, also below that of the matrix.
