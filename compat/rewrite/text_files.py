@@ -7,7 +7,6 @@ import configparser
 import re
 from collections.abc import Iterator, Sequence
 
-import msgspec
 import yaml
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -292,12 +291,8 @@ def with_classifiers(done: ranges.Rewritten, move: ranges.Move) -> ranges.Rewrit
 
     matches = _CLASSIFIER.finditer(text)
     own = [m for m in matches if _IN_LIST.search(text, 0, m.start())]
-    items = [item(match) for match in own]
-    if items and move.before is not None and move.before < move.floor:
-        # No classifier below the new floor is true, also below that of the matrix.
-        lowest = min(move.before, *(item.version for item in items))
-        move = msgspec.structs.replace(move, before=lowest)
-    return ranges.applied(text, ranges.list_changes(text, items, move), done.left)
+    changes = ranges.list_changes(text, [item(match) for match in own], move)
+    return ranges.applied(text, changes, done.left)
 
 
 # tox.ini: the environments of `envlist`, the Pythons that a CI maps to them, and the requirements
