@@ -20,7 +20,14 @@ from compat import files, pipeline
 from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.budget import budget_seconds
 from compat.cli.diff import checkout_row
-from compat.cli.init import init_command, machine_platform, own_tests, project_in, with_modules
+from compat.cli.init import (
+    discovered,
+    init_command,
+    machine_platform,
+    own_tests,
+    project_in,
+    with_modules,
+)
 from compat.cli.machine import (
     cache_folder,
     environ,
@@ -208,7 +215,7 @@ def _answer_project(asked: AskedProject, check: bool, fix: bool, constraints: Pa
     asked_to = moves if fix else []
     targets = project_files([folder]) if asked_to else ()
     texts, left = pipeline.rewritten_files(targets, [folder], asked_to, folder / "matrices")
-    changed = {path: both for path, both in texts.items() if both[0] != both[1]}
+    changed = {path: (before, after) for path, (before, after) in texts.items() if before != after}
     for path, (_, after) in changed.items():
         files.write(path, after)
     if asked_to and not changed:
@@ -233,8 +240,8 @@ def _answer_project(asked: AskedProject, check: bool, fix: bool, constraints: Pa
         )
     else:
         _print_minimums(checkout, answered, on, suite)
-        for path, texts in changed.items():
-            print(files.unified_diff(str(path), *texts), end="")
+        for path, both in changed.items():
+            print(files.unified_diff(str(path), *both), end="")
         if moves and not fix:
             note("Next: --fix writes the true minimums.")
     for line in left:
@@ -261,7 +268,7 @@ def _trial(
             raise CompatError.of(f"{package} has no tests that pytest collects", hint="")
         suite, project = _suite(asked, checkout, module, tests)
         whose = [e for e in draft.users_extras(project) if "test" not in e]
-        why = ""
+        why = reason = ""
 
         def seconds_left() -> float | None:
             return None if spent is None else spent - time.monotonic()
@@ -320,11 +327,13 @@ def _trial(
                 return
             why = f"on Python {series}: {trouble.because}"
             note(f"the tests have no result with the newest versions {why}")
-            if trouble.modules:
-                break  # no other Python brings them
+            # Another Python brings no module, and does not mend what fails on two in the same way.
+            reason, before = re.sub(r"\S+\.py:\d+", "", trouble.because), reason
+            if trouble.modules or reason == before:
+                break
         raise CompatError.of(
             f"the tests of {package} give no result {why}",
-            hint=f"compat init {package} writes a matrix, whose suite you can declare",
+            hint=f"does `pytest {tests}` pass in a new environment with the newest versions?",
         )
 
 
@@ -367,10 +376,22 @@ def _built(asked: AskedProject, place: Path) -> tuple[BuiltCheckout, list[Versio
     wheel = checkout.wheels[0]
     admitted = wheel.published.requires_python
     fitting = [v for v in fitting if admits(admitted, patch_of(v))] or fitting[-1:]
+    if admitted is None and not python:
+        fitting = _usual(fitting, wheel.path) or fitting
     if all("any" not in tag.platform for tag in wheel.tags):
         # Compiled for one Python: the oldest is built for alone.
         return built(fitting[0]), fitting[:1]
     return checkout, fitting
+
+
+def _usual(series: Iterable[Version], wheel: str) -> list[Version]:
+    """The Pythons of the wheel's classifiers, or else those that upstream supports today."""
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        text = archive.read(name).decode(errors="replace")
+    named = re.findall(r"(?m)^Classifier: Programming Language :: Python :: (\d\.\d+)\s*$", text)
+    supported = [s.version for s in PYTHONS if s.ends is None or s.ends > this_day()]
+    return [v for v in series if v in (list(map(Version, named)) or supported)]
 
 
 def _project(checkout: BuiltCheckout) -> Project:
@@ -386,7 +407,8 @@ def _suite(
     """The suite of a project's tests, and the project with what the folders above it list, as far
     as the tests need that: a workspace's root has what the tests of its members ask for.
     """
-    project, root, words = _project(checkout), Path(checkout.folder), asked.words
+    project, root = _project(checkout), Path(checkout.folder)
+    words = (*discovered(root), *asked.words)
     # A search adds to -k, which pytest takes once.
     if "-k" not in words and (own := own_option(root, tests, "-k")):
         words = (*words, "-k", own)

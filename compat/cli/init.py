@@ -76,7 +76,7 @@ def init_command(
     # The project's own tests where they stand in a folder of their own, else an import test.
     tests = "" if own is None else own_tests(folder)
     if own is not None and tests:
-        suite = own_suite(own, module, tests)
+        suite = own_suite(own, module, tests, discovered(folder))
     else:
         why = "there are no tests of the project here"
         if own is None and (folder / "tests").is_dir():
@@ -205,6 +205,23 @@ _DEPTH = 4
 _NOT_OURS = frozenset(("matrices", "node_modules", "build", "dist", "site-packages", "venv", "env"))
 
 
+_DISCOVERY = re.compile(
+    r"unittest\W+discover\b[^\n]*?\s(?:-p|--pattern)[ =]*\\?[\"']?(?P<files>[\w*?.-]+\.py)"
+)
+
+
+def discovered(folder: Path) -> tuple[str, ...]:
+    """Return the arguments with which pytest collects the files that the project's own `unittest
+    discover -p` does; none without one.
+    """
+    names = ("pyproject.toml", "tox.ini", "setup.cfg", "noxfile.py", "Makefile")
+    for path in (*map(folder.joinpath, names), *sorted(folder.glob(".github/workflows/*.y*ml"))):
+        text = (files.read_if_there(path) or b"").decode(errors="replace")
+        if (known := _DISCOVERY.search(text)) and "python_files" not in text:
+            return "-o", f"python_files={known['files']}"
+    return ()
+
+
 def own_tests(folder: Path) -> str:
     """The tests that pytest's settings name, else the folder of tests nearest to the top, else the
     only file of tests at the top; empty without one.
@@ -215,7 +232,8 @@ def own_tests(folder: Path) -> str:
         value = settings.get(key, "")
         return [str(word) for word in (value if isinstance(value, list) else str(value).split())]
 
-    patterns = words("python_files") or TEST_FILES
+    unittests = [word.partition("=")[2] for word in discovered(folder)[1:]]
+    patterns = words("python_files") or unittests or TEST_FILES
 
     def holds_tests(place: Path) -> bool:
         return place.is_file() or any(next(place.rglob(pattern), None) for pattern in patterns)

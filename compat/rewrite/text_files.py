@@ -348,8 +348,8 @@ def _listed(match: re.Match[str], move: ranges.Move) -> Iterator[ranges.TextChan
     for name, known in names:
         if known is not None:
             plain.setdefault(known["rest"], []).append(_named(text, name.start() + start, known))
-    for items in plain.values():
-        yield from ranges.list_changes(text, items, move)
+    for alike in plain.values():
+        yield from ranges.list_changes(text, alike, move)
 
 
 def _span_changes(

@@ -546,7 +546,7 @@ def test_what_the_tests_require_may_fail_below_without_making_a_minimum_false(
     third = minimums(ran)["third"]
     assert ran[0] == 0, ran[2]
     assert (third["state"], third["works"]) == ("untested", "4.0")
-    assert "tool of the tests fails with it: TypeError" in third["because"]
+    assert "the test tool tool fails with it: TypeError" in third["because"]
     # What the project's own tests see is its own fault, whatever else fails.
     tests.write_text(f"{tests.read_text()}\n\n{OWN_TESTS}")
     ran = project.run(*words, "--json", "-k", "third or tool")
