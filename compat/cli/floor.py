@@ -2,6 +2,7 @@
 dependency of a project.
 """
 
+import datetime
 import re
 import threading
 import time
@@ -377,20 +378,20 @@ def _built(asked: AskedProject, place: Path) -> tuple[BuiltCheckout, list[Versio
     admitted = wheel.published.requires_python
     fitting = [v for v in fitting if admits(admitted, patch_of(v))] or fitting[-1:]
     if admitted is None and not python:
-        fitting = _usual(fitting, wheel.path) or fitting
+        fitting = usual_pythons(fitting, wheel.path, this_day()) or fitting
     if all("any" not in tag.platform for tag in wheel.tags):
         # Compiled for one Python: the oldest is built for alone.
         return built(fitting[0]), fitting[:1]
     return checkout, fitting
 
 
-def _usual(series: Iterable[Version], wheel: str) -> list[Version]:
+def usual_pythons(series: Iterable[Version], wheel: str, day: datetime.date) -> list[Version]:
     """The Pythons of the wheel's classifiers, or else those that upstream supports today."""
     with zipfile.ZipFile(wheel) as archive:
         name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
         text = archive.read(name).decode(errors="replace")
     named = re.findall(r"(?m)^Classifier: Programming Language :: Python :: (\d\.\d+)\s*$", text)
-    supported = [s.version for s in PYTHONS if s.ends is None or s.ends > this_day()]
+    supported = [s.version for s in PYTHONS if s.ends is None or s.ends > day]
     return [v for v in series if v in (list(map(Version, named)) or supported)]
 
 

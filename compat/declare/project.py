@@ -271,11 +271,17 @@ def cell_settings(
     `names` are the packages that the suite requires. Hypothesis gets a fixed seed, so that equal
     cells run equal examples.
     """
-    values = dict(settings or {})
+    values, words = dict(settings or {}), [*arguments]
+    while "-o" in words[:-1]:
+        # pytest takes it from a command line, and not from addopts.
+        place = words.index("-o")
+        setting = words[place + 1]
+        values.update([setting.split("=", 1)] if "=" in setting else [])
+        del words[place : place + 2]
     addopts = values.pop("addopts", "")
     options, left_out = _kept(addopts if isinstance(addopts, list) else split_options(addopts))
     left_out += [key for key in values if _DROPPED_KEYS.match(key) and key != "testpaths"]
-    options += [*(["--hypothesis-seed=0"] if "hypothesis" in names else []), *arguments]
+    options += [*(["--hypothesis-seed=0"] if "hypothesis" in names else []), *words]
     notes = [f"{_NOTE}options of pytest left out: {' '.join(left_out)}"] if left_out else []
     lines = [*notes, "[pytest]", *([f"addopts = {shlex.join(options)}"] if options else [])]
     for key, value in values.items():

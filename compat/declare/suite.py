@@ -63,8 +63,7 @@ def suite_faults(matrix: Matrix, texts: Mapping[str, str] | None, source: str) -
     if texts is None:
         message = f"{shown(matrix.suite.path)} is not a directory"
         return suite_faults_at(source, ("path",), message, "make it, with at least one test_*.py")
-    settings = (texts.get(SETTINGS, ""), *matrix.suite.arguments)
-    is_there = matrix.suite.tests in texts or any("python_files" in text for text in settings)
+    is_there = matrix.suite.tests in texts or "python_files" in texts.get(SETTINGS, "")
     if not is_there and not any(map(is_test_file, texts)):
         if matrix.suite.tests:
             message = f"{shown(matrix.suite.tests)} has no file of tests that pytest collects"

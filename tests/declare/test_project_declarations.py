@@ -214,6 +214,9 @@ xfail_strict = true
     ]
     assert len(noted_settings(ini)) == 1
     assert cell_settings(None, [], frozenset()) == "[pytest]\n"
+    # pytest takes `-o` from a command line, and not from addopts.
+    own = cell_settings(None, ["-v", "-o", "python_files=*tests.py", "-o"], frozenset())
+    assert own == "[pytest]\naddopts = -v -o\npython_files = *tests.py\n"
 
 
 PLAIN = "def test_a(): pass\nclass TestB:\n    def test_c(self):\n        '''It holds.'''\n"
