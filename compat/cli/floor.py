@@ -7,7 +7,7 @@ import re
 import threading
 import time
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from compat.cli.init import (
     machine_platform,
     own_tests,
     project_in,
+    with_builds,
     with_modules,
 )
 from compat.cli.machine import (
@@ -353,11 +354,8 @@ def _built(asked: AskedProject, place: Path) -> tuple[BuiltCheckout, list[Versio
     provisional = _workspace(
         place / "none", "project", fitting[-1:], draft.import_suite("project", "project", "")
     )
-    number = 0
 
     def built(series: Version) -> BuiltCheckout:
-        nonlocal number
-        number += 1
         order = CheckoutOrder(
             source=source,
             package="",
@@ -366,12 +364,13 @@ def _built(asked: AskedProject, place: Path) -> tuple[BuiltCheckout, list[Versio
         )
         shop = partial(workshop_of, provisional, level=asked.level)
         try:
-            return built_checkout(order, place / f"build{number}", shop, environ())
+            return built_checkout(order, place / f"build{series}", shop, environ())
         except BuildFailed as error:
             # It ends with 1 elsewhere, which here says that a minimum is false.
             raise CompatError(*error.faults) from error
 
-    checkout = built(fitting[-1])
+    newest = fitting[-1]
+    checkout = built(newest)
     if not checkout.folder:
         raise UsageError.of("is not a project folder", path=source)
     wheel = checkout.wheels[0]
@@ -381,7 +380,7 @@ def _built(asked: AskedProject, place: Path) -> tuple[BuiltCheckout, list[Versio
         fitting = usual_pythons(fitting, wheel.path, this_day()) or fitting
     if all("any" not in tag.platform for tag in wheel.tags):
         # Compiled for one Python: the oldest is built for alone.
-        return built(fitting[0]), fitting[:1]
+        return checkout if fitting[0] == newest else built(fitting[0]), fitting[:1]
     return checkout, fitting
 
 
@@ -398,7 +397,10 @@ def usual_pythons(series: Iterable[Version], wheel: str, day: datetime.date) -> 
 def _project(checkout: BuiltCheckout) -> Project:
     """What the files of a project say of it, with the extras that its wheel has."""
     wheel, project = checkout.wheels[0], project_in(Path(checkout.folder))
-    extras = extras_in(wheel.published.requires_dist) | dict(project.extras)
+    every = extras_in(wheel.published.requires_dist) | dict(project.extras)
+    direct = _direct(checkout)
+    # An extra may pin the minimums for the project's own tests.
+    extras = {n: tuple(t for t in texts if not _pins(t, direct)) for n, texts in every.items()}
     return msgspec.structs.replace(project, name=wheel.name, extras=extras)
 
 
@@ -422,8 +424,8 @@ def _suite(
         project = msgspec.structs.replace(project, groups=groups, listed=lists)
         suite = draft.own_suite(project, module, tests, words, named=False)
     # A file with pins of all packages would keep every minimum out.
-    direct = {name_of_line(text) for text in checkout.wheels[0].published.requires_dist}
-    pinned = [r for r in suite.requirements if _is_pin(r) and name_of_line(r) in direct]
+    direct = _direct(checkout)
+    pinned = [r for r in suite.requirements if _pins(r, direct)]
     if pinned:
         note(f"left out because it pins a dependency of the project: {listed(pinned)}")
     remaining = tuple(r for r in suite.requirements if r not in pinned)
@@ -433,8 +435,15 @@ def _suite(
     return draft.with_extras(suite, project) if asked.extras else suite, project
 
 
-def _is_pin(text: str) -> bool:
-    return any(part.operator in ("==", "===") for part in Requirement(text).specifier)
+def _direct(checkout: BuiltCheckout) -> set[str]:
+    texts = checkout.wheels[0].published.requires_dist
+    return {name_of_line(text) for text in texts if "extra" not in text.partition(";")[2]}
+
+
+def _pins(text: str, names: Collection[str]) -> bool:
+    return name_of_line(text) in names and any(
+        part.operator in ("==", "===") for part in Requirement(text).specifier
+    )
 
 
 def _mended(
@@ -451,10 +460,7 @@ def _mended(
         why = [f"no known package provides {module}" for module in trouble.modules]
         note(f"{listed(why) or trouble.because}: {listed(ignored)}")
         brought = msgspec.structs.replace(suite, arguments=(*suite.arguments, *ignored))
-    suite = brought
-    builds = tuple(text for text in trouble.builds if text not in suite.builds)
-    if builds:
-        note(f"built from source: {listed(builds)}")
+    suite = with_builds(brought, trouble.builds)
     # What its entry point calls a plugin is mostly the name of its package, too.
     plugins = {name for plugin in trouble.plugins for name in (plugin, f"pytest-{plugin}")}
     refused = [r for r in suite.requirements if canonicalize_name(Requirement(r).name) in plugins]
@@ -470,11 +476,7 @@ def _mended(
         if remaining != suite.requirements:
             gone = sorted({*suite.requirements} - {*remaining})
             note(f"left out because no test imports it: {listed(gone)}")
-    return msgspec.structs.replace(
-        suite,
-        requirements=remaining,
-        builds=(*suite.builds, *builds),
-    )
+    return msgspec.structs.replace(suite, requirements=remaining)
 
 
 def _workspace(

@@ -96,7 +96,8 @@ def init_command(
             workspace = workspace_of(draft.name, folder)
             faults, failing = _trial(workspace, draft, run)
             modules = [module for fault in faults for module in lost_modules(fault)]
-            whole = with_builds(with_modules(suite, modules, own), map(str, faults))
+            builds = [release for fault in faults for release in builds_asked_for(str(fault))]
+            whole = with_builds(with_modules(suite, modules, own), builds)
             whole = without_files_beside(whole, failing)
             if whole == suite:
                 break
@@ -115,14 +116,11 @@ def with_modules(suite: SuiteDraft, modules: Sequence[str], project: Project) ->
     return msgspec.structs.replace(suite, requirements=(*suite.requirements, *added))
 
 
-def with_builds(suite: SuiteDraft, faults: Iterable[str]) -> SuiteDraft:
-    """Allow the builds without which what the tests require cannot be locked, and report them: a
-    plain install builds them, too.
-    """
-    every = dict.fromkeys(release for text in faults for release in builds_asked_for(text))
-    added = tuple(release for release in every if release not in suite.builds)
+def with_builds(suite: SuiteDraft, releases: Iterable[str]) -> SuiteDraft:
+    """Allow builds without which nothing can be locked, and report them: pip builds them, too."""
+    added = tuple(text for text in dict.fromkeys(releases) if text not in suite.builds)
     if added:
-        note(f"built from source for the tests: {listed(added)}")
+        note(f"built from source: {listed(added)}")
     return msgspec.structs.replace(suite, builds=(*suite.builds, *added))
 
 

@@ -275,8 +275,8 @@ def cell_settings(
     while "-o" in words[:-1]:
         # pytest takes it from a command line, and not from addopts.
         place = words.index("-o")
-        setting = words[place + 1]
-        values.update([setting.split("=", 1)] if "=" in setting else [])
+        key, equals, value = words[place + 1].partition("=")
+        values |= {key: value} if equals else {}
         del words[place : place + 2]
     addopts = values.pop("addopts", "")
     options, left_out = _kept(addopts if isinstance(addopts, list) else split_options(addopts))
