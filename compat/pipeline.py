@@ -271,34 +271,33 @@ def proposed(
     matrix_file = f"matrices/{workspace.name}/matrix.toml"
     moved = {workspace.matrix_path: RepositoryFile(path=matrix_file, before=before, after=after)}
     moves = [_move(snapshot, proposal) for proposal in opened]
-    texts, left = rewritten_files(targets, folders, moves, workspace.folder.parent)
-    for target, (text, after) in texts.items():
-        full, repository = target.resolve(), workspace.folder.parents[1].resolve()
-        inside = full.relative_to(repository) if full.is_relative_to(repository) else None
-        path = target.name if inside is None else inside.as_posix()
-        moved[target] = RepositoryFile(path=path, before=text, after=after)
-    return ProposedMoves(snapshot=snapshot, proposals=every, files=moved, left=left)
+    files, left = rewritten_files(targets, folders, moves, workspace.folder.parent)
+    return ProposedMoves(snapshot=snapshot, proposals=every, files=moved | files, left=left)
 
 
 def rewritten_files(
     targets: Sequence[Path], folders: Sequence[Path], moves: Sequence[Move], besides: Path
-) -> tuple[dict[Path, tuple[str, str]], tuple[str, ...]]:
-    """Return the texts of each target before and after the moves, and a line for each place that
-    still states a minimum which they leave, in any file of the folders.
+) -> tuple[dict[Path, RepositoryFile], tuple[str, ...]]:
+    """Return each target before and after the moves, and a line for each place in the folders that
+    still states a minimum which they leave. The repository is that of the folder `besides`.
     """
     from compat.rewrite.file import mentions
+    from compat.rewrite.ranges import RepositoryFile
 
     left: list[str] = []
-    texts: dict[Path, tuple[str, str]] = {}
+    done: dict[Path, RepositoryFile] = {}
     for target in targets:
+        full, repository = target.resolve(), besides.parent.resolve()
+        path = full.relative_to(repository) if full.is_relative_to(repository) else target.name
         text = read(target).decode(errors="replace")
-        texts[target] = text, rewritten_by(str(target), text, moves, left)
-    passed = {path.resolve() for path in texts}
+        after = rewritten_by(str(target), text, moves, left)
+        done[target] = RepositoryFile(path=str(path), before=text, after=after)
+    passed = {path.resolve() for path in done}
     for folder in folders if moves else ():
         for name, text in texts_below(folder, besides):
             if (folder / name).resolve() not in passed:
                 left += (_left(name, s) for move in moves for s in mentions(name, text, move))
-    return texts, tuple(dict.fromkeys(left))
+    return done, tuple(dict.fromkeys(left))
 
 
 def known_on(workspace: Workspace, day: datetime.date) -> Snapshot:

@@ -216,10 +216,10 @@ def _answer_project(asked: AskedProject, check: bool, fix: bool, constraints: Pa
     folder = Path(asked.source)
     asked_to = moves if fix else []
     targets = project_files([folder]) if asked_to else ()
-    texts, left = pipeline.rewritten_files(targets, [folder], asked_to, folder / "matrices")
-    changed = {path: (before, after) for path, (before, after) in texts.items() if before != after}
-    for path, (_, after) in changed.items():
-        files.write(path, after)
+    done, left = pipeline.rewritten_files(targets, [folder], asked_to, folder / "matrices")
+    changed = {path: file for path, file in done.items() if file.before != file.after}
+    for path, file in changed.items():
+        files.write(path, file.after)
     if asked_to and not changed:
         left = (*left, "no file here declares these minimums in a form that compat can change")
     lock = answered.lock
@@ -242,8 +242,8 @@ def _answer_project(asked: AskedProject, check: bool, fix: bool, constraints: Pa
         )
     else:
         _print_minimums(checkout, answered, on, suite)
-        for path, both in changed.items():
-            print(files.unified_diff(str(path), *both), end="")
+        for file in changed.values():
+            print(files.unified_diff(file.path, file.before, file.after), end="")
         if moves and not fix:
             note("Next: --fix writes the true minimums.")
     for line in left:

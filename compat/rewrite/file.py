@@ -144,7 +144,7 @@ def _python_lines(name: str, text: str, move: Move) -> Iterator[tuple[int, str, 
         rf"|(?:py|cp|pypy|python)-?3(?P<joined>{minors})|3,\s*(?P<pair>{minors}))(?!\d)"
     )
     for number, line in enumerate(text.splitlines(), start=1):
-        is_about = re.search(r"(?i)py", line) is not None
+        is_about = re.search(r"(?i)py|version_info", line) is not None
         if any(_never_holds(match, move) for never in _NEVER for match in never.finditer(line)):
             yield number, line, f"never holds from Python {move.floor} on"
             continue

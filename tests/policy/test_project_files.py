@@ -496,6 +496,8 @@ def test_no_other_byte_moves_in_any_style(
 def test_the_past_and_what_tools_wrote_mention_nothing() -> None:
     move = TestWhatIsKnownToBeAVersion.UP
     assert [*mentions("CHANGELOG/2.0.md", "Runs on Python 3.10\n", move)] == []
+    named = [*mentions("a.py", "x = 1\nif sys.version_info >= (3, 10):\n", move)]
+    assert [s.because for s in named] == ["mentions Python 3.10"]
     long = f"/* python */ {'x' * 2000} 3.10"
     assert [s.place for s in mentions("a.css", f"{long}\n/* python 3.10 */\n", move)] == ["line 2"]
 
