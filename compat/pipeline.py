@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from packaging.version import Version
 
 from compat.declare.matrix import InterpreterAxis
+from compat.errors import DeclarationError
 from compat.files import read, read_if_there, texts_below, tree_state, write
 from compat.index.kept import encode_catalogue
 from compat.lock.lockfile import Lock, Refusal
@@ -261,7 +262,6 @@ def proposed(
     snapshot = known_on(workspace, day)
     every = (*proposals(snapshot, day), *proposed_extensions(snapshot, day))
     opened = [proposal for proposal in every if proposal.is_open]
-    left: list[str] = []
     before = read(workspace.matrix_path).decode(errors="replace")
     after = before
     for proposal in opened:
@@ -271,21 +271,33 @@ def proposed(
     matrix_file = f"matrices/{workspace.name}/matrix.toml"
     moved = {workspace.matrix_path: RepositoryFile(path=matrix_file, before=before, after=after)}
     moves = [_move(snapshot, proposal) for proposal in opened]
+    files, left = rewritten_files(targets, folders, moves, workspace.folder.parent)
+    return ProposedMoves(snapshot=snapshot, proposals=every, files=moved | files, left=left)
+
+
+def rewritten_files(
+    targets: Sequence[Path], folders: Sequence[Path], moves: Sequence[Move], besides: Path
+) -> tuple[dict[Path, RepositoryFile], tuple[str, ...]]:
+    """Return each target before and after the moves, and a line for each place in the folders that
+    still states a minimum which they leave. The repository is that of the folder `besides`.
+    """
+    from compat.rewrite.file import mentions
+    from compat.rewrite.ranges import RepositoryFile
+
+    left: list[str] = []
+    done: dict[Path, RepositoryFile] = {}
     for target in targets:
+        full, repository = target.resolve(), besides.parent.resolve()
+        path = full.relative_to(repository) if full.is_relative_to(repository) else target.name
         text = read(target).decode(errors="replace")
         after = rewritten_by(str(target), text, moves, left)
-        full, repository = target.resolve(), workspace.folder.parents[1].resolve()
-        inside = full.relative_to(repository) if full.is_relative_to(repository) else None
-        path = target.name if inside is None else inside.as_posix()
-        moved[target] = RepositoryFile(path=path, before=text, after=after)
-    passed = {path.resolve() for path in moved}
+        done[target] = RepositoryFile(path=str(path), before=text, after=after)
+    passed = {path.resolve() for path in done}
     for folder in folders if moves else ():
-        from compat.rewrite.file import mentions
-
-        for name, text in texts_below(folder, workspace.folder.parent):
+        for name, text in texts_below(folder, besides):
             if (folder / name).resolve() not in passed:
                 left += (_left(name, s) for move in moves for s in mentions(name, text, move))
-    return ProposedMoves(snapshot=snapshot, proposals=every, files=moved, left=tuple(left))
+    return done, tuple(dict.fromkeys(left))
 
 
 def known_on(workspace: Workspace, day: datetime.date) -> Snapshot:
@@ -353,7 +365,11 @@ def rewritten_by(path: str, text: str, moves: Sequence[Move], left: list[str]) -
     from compat.rewrite.ranges import Unsatisfiable
 
     for move in moves:
-        outcome = rewritten(path, text, move)
+        try:
+            outcome = rewritten(path, text, move)
+        except DeclarationError as error:
+            left.append(f"{path}: {error.faults[0].message}")
+            return text
         if isinstance(outcome, Unsatisfiable):
             nearest = nearest_floor(path, text, move)
             possible = "" if nearest is None else f"; the nearest that fits is {nearest}"

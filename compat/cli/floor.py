@@ -2,11 +2,12 @@
 dependency of a project.
 """
 
+import datetime
 import re
 import threading
 import time
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,15 @@ from compat import files, pipeline
 from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.budget import budget_seconds
 from compat.cli.diff import checkout_row
-from compat.cli.init import init_command, machine_platform, own_tests, project_in, with_modules
+from compat.cli.init import (
+    discovered,
+    init_command,
+    machine_platform,
+    own_tests,
+    project_in,
+    with_builds,
+    with_modules,
+)
 from compat.cli.machine import (
     cache_folder,
     environ,
@@ -199,19 +208,20 @@ def _answer_project(asked: AskedProject, check: bool, fix: bool, constraints: Pa
             *(f"{p.name}=={p.version}" for p in pins),
         ]
         files.write(constraints, "\n".join([*lines, ""]))
-    left: list[str] = []
     moves = [
         Move(package=m.package, floor=m.works, before=m.lowest, known=m.known)
         for m in wrong
         if m.works is not None
     ]
-    changed: dict[Path, tuple[str, str]] = {}
-    for path in project_files([Path(asked.source)]) if fix and wrong else ():
-        before = files.read(path).decode(errors="replace")
-        after = pipeline.rewritten_by(str(path), before, moves, left)
-        if after != before:
-            files.write(path, after)
-            changed[path] = before, after
+    folder = Path(asked.source)
+    asked_to = moves if fix else []
+    targets = project_files([folder]) if asked_to else ()
+    done, left = pipeline.rewritten_files(targets, [folder], asked_to, folder / "matrices")
+    changed = {path: file for path, file in done.items() if file.before != file.after}
+    for path, file in changed.items():
+        files.write(path, file.after)
+    if asked_to and not changed:
+        left = (*left, "no file here declares these minimums in a form that compat can change")
     lock = answered.lock
     on = "" if lock is None else f"{lock.inputs.python.major}.{lock.inputs.python.minor}"
     if given.as_json:
@@ -232,8 +242,8 @@ def _answer_project(asked: AskedProject, check: bool, fix: bool, constraints: Pa
         )
     else:
         _print_minimums(checkout, answered, on, suite)
-        for path, texts in changed.items():
-            print(files.unified_diff(str(path), *texts), end="")
+        for file in changed.values():
+            print(files.unified_diff(file.path, file.before, file.after), end="")
         if moves and not fix:
             note("Next: --fix writes the true minimums.")
     for line in left:
@@ -260,7 +270,7 @@ def _trial(
             raise CompatError.of(f"{package} has no tests that pytest collects", hint="")
         suite, project = _suite(asked, checkout, module, tests)
         whose = [e for e in draft.users_extras(project) if "test" not in e]
-        why = ""
+        why = reason = ""
 
         def seconds_left() -> float | None:
             return None if spent is None else spent - time.monotonic()
@@ -319,11 +329,13 @@ def _trial(
                 return
             why = f"on Python {series}: {trouble.because}"
             note(f"the tests have no result with the newest versions {why}")
-            if trouble.modules:
-                break  # no other Python brings them
+            # Another Python brings no module, and does not mend what fails on two in the same way.
+            reason, before = re.sub(r"\S+\.py:\d+", "", trouble.because), reason
+            if trouble.modules or reason == before:
+                break
         raise CompatError.of(
             f"the tests of {package} give no result {why}",
-            hint=f"compat init {package} writes a matrix, whose suite you can declare",
+            hint=f"does `pytest {tests}` pass in a new environment with the newest versions?",
         )
 
 
@@ -342,11 +354,8 @@ def _built(asked: AskedProject, place: Path) -> tuple[BuiltCheckout, list[Versio
     provisional = _workspace(
         place / "none", "project", fitting[-1:], draft.import_suite("project", "project", "")
     )
-    number = 0
 
     def built(series: Version) -> BuiltCheckout:
-        nonlocal number
-        number += 1
         order = CheckoutOrder(
             source=source,
             package="",
@@ -355,27 +364,43 @@ def _built(asked: AskedProject, place: Path) -> tuple[BuiltCheckout, list[Versio
         )
         shop = partial(workshop_of, provisional, level=asked.level)
         try:
-            return built_checkout(order, place / f"build{number}", shop, environ())
+            return built_checkout(order, place / f"build{series}", shop, environ())
         except BuildFailed as error:
             # It ends with 1 elsewhere, which here says that a minimum is false.
             raise CompatError(*error.faults) from error
 
-    checkout = built(fitting[-1])
+    newest = fitting[-1]
+    checkout = built(newest)
     if not checkout.folder:
         raise UsageError.of("is not a project folder", path=source)
     wheel = checkout.wheels[0]
     admitted = wheel.published.requires_python
     fitting = [v for v in fitting if admits(admitted, patch_of(v))] or fitting[-1:]
+    if admitted is None and not python:
+        fitting = usual_pythons(fitting, wheel.path, this_day()) or fitting
     if all("any" not in tag.platform for tag in wheel.tags):
         # Compiled for one Python: the oldest is built for alone.
-        return built(fitting[0]), fitting[:1]
+        return checkout if fitting[0] == newest else built(fitting[0]), fitting[:1]
     return checkout, fitting
+
+
+def usual_pythons(series: Iterable[Version], wheel: str, day: datetime.date) -> list[Version]:
+    """The Pythons of the wheel's classifiers, or else those that upstream supports today."""
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        text = archive.read(name).decode(errors="replace")
+    named = re.findall(r"(?m)^Classifier: Programming Language :: Python :: (\d\.\d+)\s*$", text)
+    supported = [s.version for s in PYTHONS if s.ends is None or s.ends > day]
+    return [v for v in series if v in (list(map(Version, named)) or supported)]
 
 
 def _project(checkout: BuiltCheckout) -> Project:
     """What the files of a project say of it, with the extras that its wheel has."""
     wheel, project = checkout.wheels[0], project_in(Path(checkout.folder))
-    extras = extras_in(wheel.published.requires_dist) | dict(project.extras)
+    every = extras_in(wheel.published.requires_dist) | dict(project.extras)
+    direct = _direct(checkout)
+    # An extra may pin the minimums for the project's own tests.
+    extras = {n: tuple(t for t in texts if not _pins(t, direct)) for n, texts in every.items()}
     return msgspec.structs.replace(project, name=wheel.name, extras=extras)
 
 
@@ -385,7 +410,8 @@ def _suite(
     """The suite of a project's tests, and the project with what the folders above it list, as far
     as the tests need that: a workspace's root has what the tests of its members ask for.
     """
-    project, root, words = _project(checkout), Path(checkout.folder), asked.words
+    project, root = _project(checkout), Path(checkout.folder)
+    words = (*discovered(root), *asked.words)
     # A search adds to -k, which pytest takes once.
     if "-k" not in words and (own := own_option(root, tests, "-k")):
         words = (*words, "-k", own)
@@ -398,8 +424,8 @@ def _suite(
         project = msgspec.structs.replace(project, groups=groups, listed=lists)
         suite = draft.own_suite(project, module, tests, words, named=False)
     # A file with pins of all packages would keep every minimum out.
-    direct = {name_of_line(text) for text in checkout.wheels[0].published.requires_dist}
-    pinned = [r for r in suite.requirements if _is_pin(r) and name_of_line(r) in direct]
+    direct = _direct(checkout)
+    pinned = [r for r in suite.requirements if _pins(r, direct)]
     if pinned:
         note(f"left out because it pins a dependency of the project: {listed(pinned)}")
     remaining = tuple(r for r in suite.requirements if r not in pinned)
@@ -409,8 +435,15 @@ def _suite(
     return draft.with_extras(suite, project) if asked.extras else suite, project
 
 
-def _is_pin(text: str) -> bool:
-    return any(part.operator in ("==", "===") for part in Requirement(text).specifier)
+def _direct(checkout: BuiltCheckout) -> set[str]:
+    texts = checkout.wheels[0].published.requires_dist
+    return {name_of_line(text) for text in texts if "extra" not in text.partition(";")[2]}
+
+
+def _pins(text: str, names: Collection[str]) -> bool:
+    return name_of_line(text) in names and any(
+        part.operator in ("==", "===") for part in Requirement(text).specifier
+    )
 
 
 def _mended(
@@ -427,10 +460,7 @@ def _mended(
         why = [f"no known package provides {module}" for module in trouble.modules]
         note(f"{listed(why) or trouble.because}: {listed(ignored)}")
         brought = msgspec.structs.replace(suite, arguments=(*suite.arguments, *ignored))
-    suite = brought
-    builds = tuple(text for text in trouble.builds if text not in suite.builds)
-    if builds:
-        note(f"built from source: {listed(builds)}")
+    suite = with_builds(brought, trouble.builds)
     # What its entry point calls a plugin is mostly the name of its package, too.
     plugins = {name for plugin in trouble.plugins for name in (plugin, f"pytest-{plugin}")}
     refused = [r for r in suite.requirements if canonicalize_name(Requirement(r).name) in plugins]
@@ -446,11 +476,7 @@ def _mended(
         if remaining != suite.requirements:
             gone = sorted({*suite.requirements} - {*remaining})
             note(f"left out because no test imports it: {listed(gone)}")
-    return msgspec.structs.replace(
-        suite,
-        requirements=remaining,
-        builds=(*suite.builds, *builds),
-    )
+    return msgspec.structs.replace(suite, requirements=remaining)
 
 
 def _workspace(

@@ -76,7 +76,7 @@ def init_command(
     # The project's own tests where they stand in a folder of their own, else an import test.
     tests = "" if own is None else own_tests(folder)
     if own is not None and tests:
-        suite = own_suite(own, module, tests)
+        suite = own_suite(own, module, tests, discovered(folder))
     else:
         why = "there are no tests of the project here"
         if own is None and (folder / "tests").is_dir():
@@ -96,7 +96,8 @@ def init_command(
             workspace = workspace_of(draft.name, folder)
             faults, failing = _trial(workspace, draft, run)
             modules = [module for fault in faults for module in lost_modules(fault)]
-            whole = with_builds(with_modules(suite, modules, own), map(str, faults))
+            builds = [release for fault in faults for release in builds_asked_for(str(fault))]
+            whole = with_builds(with_modules(suite, modules, own), builds)
             whole = without_files_beside(whole, failing)
             if whole == suite:
                 break
@@ -115,14 +116,11 @@ def with_modules(suite: SuiteDraft, modules: Sequence[str], project: Project) ->
     return msgspec.structs.replace(suite, requirements=(*suite.requirements, *added))
 
 
-def with_builds(suite: SuiteDraft, faults: Iterable[str]) -> SuiteDraft:
-    """Allow the builds without which what the tests require cannot be locked, and report them: a
-    plain install builds them, too.
-    """
-    every = dict.fromkeys(release for text in faults for release in builds_asked_for(text))
-    added = tuple(release for release in every if release not in suite.builds)
+def with_builds(suite: SuiteDraft, releases: Iterable[str]) -> SuiteDraft:
+    """Allow builds without which nothing can be locked, and report them: pip builds them, too."""
+    added = tuple(text for text in dict.fromkeys(releases) if text not in suite.builds)
     if added:
-        note(f"built from source for the tests: {listed(added)}")
+        note(f"built from source: {listed(added)}")
     return msgspec.structs.replace(suite, builds=(*suite.builds, *added))
 
 
@@ -205,6 +203,23 @@ _DEPTH = 4
 _NOT_OURS = frozenset(("matrices", "node_modules", "build", "dist", "site-packages", "venv", "env"))
 
 
+_DISCOVERY = re.compile(
+    r"unittest\W+discover\b[^\n]*?\s(?:-p|--pattern)[ =]*\\?[\"']?(?P<files>[\w*?.-]+\.py)"
+)
+
+
+def discovered(folder: Path) -> tuple[str, ...]:
+    """Return the arguments with which pytest collects the files that the project's own `unittest
+    discover -p` does; none without one.
+    """
+    names = ("pyproject.toml", "tox.ini", "setup.cfg", "noxfile.py", "Makefile")
+    for path in (*map(folder.joinpath, names), *sorted(folder.glob(".github/workflows/*.y*ml"))):
+        text = (files.read_if_there(path) or b"").decode(errors="replace")
+        if (known := _DISCOVERY.search(text)) and "python_files" not in text:
+            return "-o", f"python_files={known['files']}"
+    return ()
+
+
 def own_tests(folder: Path) -> str:
     """The tests that pytest's settings name, else the folder of tests nearest to the top, else the
     only file of tests at the top; empty without one.
@@ -215,7 +230,8 @@ def own_tests(folder: Path) -> str:
         value = settings.get(key, "")
         return [str(word) for word in (value if isinstance(value, list) else str(value).split())]
 
-    patterns = words("python_files") or TEST_FILES
+    unittests = [word.partition("=")[2] for word in discovered(folder)[1:]]
+    patterns = words("python_files") or unittests or TEST_FILES
 
     def holds_tests(place: Path) -> bool:
         return place.is_file() or any(next(place.rglob(pattern), None) for pattern in patterns)

@@ -20,7 +20,7 @@ from compat.errors import one_line
 from compat.results.durations import seconds_left
 from compat.results.judged import JudgedRun
 from compat.results.record import StepSeconds
-from compat.run.events import suite_progress
+from compat.run.events import SuiteWatch
 from compat.run.job import Job
 from compat.run.steps import Activity
 from compat.site.wording import count
@@ -45,7 +45,7 @@ class _Running:
     since: float
     entered: float
     activity: Activity | Literal["lock", "starting"]
-    folder: Path
+    watch: SuiteWatch
 
 
 S = TypeVar("S", bound="Status")
@@ -124,7 +124,7 @@ class Progress(Status):
     def locking(self, cell: str) -> None:
         with self._lock:
             now = self._clock()
-            self._locking[cell] = _Running(cell, now, now, "lock", Path())
+            self._locking[cell] = _Running(cell, now, now, "lock", SuiteWatch(Path()))
 
     def locked(self, cell: str) -> None:
         with self._lock:
@@ -134,14 +134,14 @@ class Progress(Status):
         with self._lock:
             self._waiting.discard(job.cell)
             now = self._clock()
-            self._running[worker] = _Running(job.cell, now, now, "starting", Path())
+            self._running[worker] = _Running(job.cell, now, now, "starting", SuiteWatch(Path()))
 
     def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
         with self._lock:
             running = self._running[worker]
             if _STEP_OF.get(activity) != _STEP_OF.get(running.activity):
                 running.entered = self._clock()
-            running.activity, running.folder = activity, cell
+            running.activity, running.watch = activity, SuiteWatch(cell)
 
     def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         seconds = sum(attempt.evidence.seconds for attempt in attempts)
@@ -210,7 +210,7 @@ class Progress(Status):
 
 
 def _doing(running: _Running) -> str:
-    tests = suite_progress(running.folder) if running.activity == "suite" else ""
+    tests = running.watch.progress() if running.activity == "suite" else ""
     return f"{running.activity}, {tests}" if tests else running.activity
 
 

@@ -85,7 +85,7 @@ def propose_command(
 
     With --today in the past: the proposals of that day. --check exits 1 if a move is open. --open
     needs GITHUB_TOKEN, else exits 4. --target takes pyproject.toml, setup.cfg, setup.py, tox.ini,
-    noxfile.py, README, CI YAML or requirements files; a folder means all but the last.
+    noxfile.py, README, CI YAML or requirements files; of a folder those that its build reads.
 
     Examples: compat propose tff; compat propose tff --today 2022-09-22; compat propose tff --write
     --target .; compat propose tff --open --dry-run
@@ -169,11 +169,14 @@ def propose_command(
 def project_files(targets: Sequence[Path]) -> list[Path]:
     if not targets:
         return []
-    from compat.rewrite.file import PROJECT_FILES
+    from compat.rewrite.file import PROJECT_FILES, files_read_by
 
     paths: dict[Path, None] = {}
     for target in targets:
         below = [path for name in PROJECT_FILES for path in sorted(target.glob(name))]
+        texts = [(path.name, files.read(path).decode(errors="replace")) for path in below]
+        more = (target / name for known in texts for name in files_read_by(*known))
+        below += (path for path in more if path.is_file())
         if target.is_dir() and not below:
             hint = "pyproject.toml is one, setup.cfg another"
             raise UsageError.of("has no file that declares a minimum", path=str(target), hint=hint)

@@ -87,10 +87,11 @@ class Project(Value, frozen=True, kw_only=True):
 
 def project_of(content: bytes, source: str = PYPROJECT) -> Project:
     """Parse a pyproject.toml; raise DeclarationError for an invalid one. Of tools' own tables only
-    Poetry's groups are read.
+    Poetry's name and groups are read.
     """
     document = toml_document(content, source)
     table = _table(document, "project", source)
+    own = _table(_table(document, "tool", source), "poetry", source)
     dependencies = table.get("dependencies")
     if dependencies is None and table and "dependencies" not in table.get("dynamic", ()):
         dependencies = []
@@ -98,7 +99,7 @@ def project_of(content: bytes, source: str = PYPROJECT) -> Project:
     try:
         python = table.get("requires-python")
         return Project(
-            name=_text(table.get("name", ""), "project.name"),
+            name=_text(table.get("name", own.get("name", "")), "project.name"),
             requires_python=python and parse_specifier(_text(python, "project.requires-python")),
             dependencies=None
             if dependencies is None
@@ -175,7 +176,9 @@ def _poetry_groups(document: Mapping[str, Any]) -> dict[str, list[str]]:
     """
     with suppress(AttributeError, TypeError, KeyError):
         poetry = document["tool"]["poetry"]
-        tables = {name: group.get("dependencies", {}) for name, group in poetry["group"].items()}
+        tables = {
+            name: group.get("dependencies", {}) for name, group in poetry.get("group", {}).items()
+        }
         tables |= {"dev": poetry["dev-dependencies"]} if "dev-dependencies" in poetry else {}
         return {name: list(_of_poetry(table)) for name, table in tables.items()}
     return {}
@@ -268,11 +271,17 @@ def cell_settings(
     `names` are the packages that the suite requires. Hypothesis gets a fixed seed, so that equal
     cells run equal examples.
     """
-    values = dict(settings or {})
+    values, words = dict(settings or {}), [*arguments]
+    while "-o" in words[:-1]:
+        # pytest takes it from a command line, and not from addopts.
+        place = words.index("-o")
+        key, equals, value = words[place + 1].partition("=")
+        values |= {key: value} if equals else {}
+        del words[place : place + 2]
     addopts = values.pop("addopts", "")
     options, left_out = _kept(addopts if isinstance(addopts, list) else split_options(addopts))
     left_out += [key for key in values if _DROPPED_KEYS.match(key) and key != "testpaths"]
-    options += [*(["--hypothesis-seed=0"] if "hypothesis" in names else []), *arguments]
+    options += [*(["--hypothesis-seed=0"] if "hypothesis" in names else []), *words]
     notes = [f"{_NOTE}options of pytest left out: {' '.join(left_out)}"] if left_out else []
     lines = [*notes, "[pytest]", *([f"addopts = {shlex.join(options)}"] if options else [])]
     for key, value in values.items():

@@ -124,6 +124,11 @@ class SuiteDraft(Value, frozen=True, kw_only=True):
     arguments: tuple[str, ...] = ()
     builds: tuple[str, ...] = ()
 
+    def adding(self, requirements: Iterable[Requirement]) -> "SuiteDraft":
+        known = {canonicalize_name(Requirement(text).name) for text in self.requirements}
+        new = {str(r): None for r in requirements if canonicalize_name(r.name) not in known}
+        return msgspec.structs.replace(self, requirements=(*self.requirements, *new))
+
     def table(self, packages: Collection[str]) -> tuple[str, ...]:
         normalised = set(map(canonicalize_name, packages))
         asked = [name for name in self.requirements if canonicalize_name(name) not in normalised]
@@ -196,21 +201,14 @@ def users_extras(project: Project) -> list[str]:
 def in_processes(suite: SuiteDraft, processes: str) -> SuiteDraft:
     if not processes:
         return suite
-    names = {canonicalize_name(Requirement(text).name) for text in suite.requirements}
-    brought = () if "pytest-xdist" in names else ("pytest-xdist",)
-    return msgspec.structs.replace(
-        suite,
-        arguments=(*suite.arguments, "-n", processes),
-        requirements=(*suite.requirements, *brought),
-    )
+    suite = suite.adding([Requirement("pytest-xdist")])
+    return msgspec.structs.replace(suite, arguments=(*suite.arguments, "-n", processes))
 
 
 def with_extras(suite: SuiteDraft, project: Project) -> SuiteDraft:
     names = users_extras(project)
     every = [r for name in names for r in _requirements(project, "extras", name) if r.url is None]
-    known = {canonicalize_name(Requirement(text).name) for text in suite.requirements}
-    added = {str(r): None for r in every if canonicalize_name(r.name) not in known}
-    return msgspec.structs.replace(suite, requirements=(*suite.requirements, *added))
+    return suite.adding(every)
 
 
 def only_in(suite: SuiteDraft, files: Iterable[str], without: Iterable[str]) -> SuiteDraft:

@@ -83,6 +83,8 @@ class CheckoutCells:
         self.records: dict[str, list[Record]] = {}
         # How long each test function took in the last run of a cell, in the order of the run.
         self.seconds: dict[str, dict[str, float]] = {}
+        # The package of each module that is not named like it, in the last run of a cell.
+        self.owners: dict[str, dict[str, str]] = {}
         self.locks: dict[str, Lock] = {}
         self._keep = keep
         self._folder = workspace.folder / CHECKOUTS / checkout.name
@@ -193,6 +195,7 @@ class CheckoutCells:
 
         def add(record: Record, attempts: Sequence[JudgedRun]) -> None:
             taken = self.seconds[record.cell] = dict[str, float]()
+            self.owners[record.cell] = dict(attempts[-1].evidence.owners) if attempts else {}
             for trial in attempts[-1].evidence.tests if attempts else ():
                 taken[trial.function] = taken.get(trial.function, 0) + trial.seconds
             self.records.setdefault(record.cell, []).append(record)

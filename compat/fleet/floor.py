@@ -33,7 +33,7 @@ from compat.plan.plan import Infeasible, checkout_cells, fate_of
 from compat.plan.platform import marker_values
 from compat.plan.requirements import Asked, active
 from compat.results.answer import Answer
-from compat.results.record import Capability, Record
+from compat.results.record import Capability, Record, owner_of
 from compat.run.classify import lost_modules, missing_in
 from compat.run.outcome import Failed, Passed, is_spurious, parse_outcome
 from compat.search.blame import SearchStopped, may_be_chance
@@ -335,6 +335,7 @@ class MinimumSearch:
             both = asked.specifier & known.specifier
             self._asked[asked.name] = msgspec.structs.replace(asked, specifier=both)
             self._extra.setdefault(asked.name, extra)
+        self._files = cells.workspace.suite_texts.keys()
         self._tools = asked_names(facts.matrix) - self._asked.keys() - {own}
         # The dependencies that declare a minimum.
         self._bounded = sorted(name for name, asked in self._asked.items() if has_floor(asked))
@@ -384,8 +385,9 @@ class MinimumSearch:
             lines = map(str.strip, record.log.splitlines())
             errors = [line for line in lines if re.search(r"(?:Error|Exception|Warning)\b", line)]
             words = (cause_sentence(record.outcome), *errors[-1:])
+            because = " ".join(words).replace("INTERNALERROR> ", "")
             plugins = re.findall(r"PluginValidationError: Plugin '([\w.-]+)'", record.log)
-            return Untestable(because=" ".join(words)[:300], plugins=tuple(plugins))
+            return Untestable(because=because[:300], plugins=tuple(plugins))
         self._base, self._green, self._newest = record, newest, newest
         self._seconds = self._cells.seconds[record.cell]
         lost = (c.subject for c in record.capabilities if c.cause == "missing-module")
@@ -668,10 +670,10 @@ class MinimumSearch:
         if is_spurious(outcome):
             return "untestable", cause_sentence(outcome)
         if lost := self._lost(record):
-            own = [capability for capability in lost if not self._tool_of(capability)]
+            own = [capability for capability in lost if not self._tool_of(record, capability)]
             if not own:
-                tool = self._tool_of(lost[0])
-                return "untestable", f"{tool} of the tests fails with it: {lost[0].subject}"
+                tool = self._tool_of(record, lost[0])
+                return "untestable", f"the test tool {tool} fails with it: {lost[0].subject}"
             # One exception breaks many tests: the first is named.
             more = f" (and {count(len(lost) - 1, 'other test')})" if lost[1:] else ""
             why = own[0].subject or own[0].cause or ", ".join(own[0].missing)
@@ -687,12 +689,12 @@ class MinimumSearch:
         passed = {c.id for c in self._base.capabilities if c.status == "yes"}
         return [c for c in record.capabilities if c.status != "yes" and c.id in passed]
 
-    def _tool_of(self, lost: Capability) -> str:
+    def _tool_of(self, record: Record, lost: Capability) -> str:
         """The package whose code raised, if only the tests require it and it is no assertion."""
-        failed = lost.failed
-        if failed is None or failed.cause == "assertion":
+        failed, file = lost.failed, lost.failed.at.partition(":")[0] if lost.failed else ""
+        if failed is None or failed.cause == "assertion" or file in self._files:
             return ""
-        name = canonicalize_name(re.split(r"[/.:]", failed.at, maxsplit=1)[0])
+        name = owner_of(failed.at, self._cells.owners[record.cell])
         return name if name in self._tools else ""
 
     def _ran(self, label: str, lock: Lock) -> BatchResult:

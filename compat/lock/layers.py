@@ -57,7 +57,7 @@ def _of_suite(inputs: Inputs, refusal: Refusal) -> Refusal:
     through = [t for t in inputs.suite if canonicalize_name(Requirement(t).name) in words]
     need = f"your tests need {refusal.subject}"
     if refusal.subject in inputs.requirements:
-        need = f"your tests need another {refusal.subject.partition('=')[0]}"
+        need = f"your tests need another {Requirement(refusal.subject).name}"
     if through and refusal.subject not in through:
         need += f" through {', '.join(through)}"
     because = f"{refusal.because}; the combination itself resolves"

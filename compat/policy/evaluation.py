@@ -404,8 +404,8 @@ class Evaluation:
     @cached_property
     def floors(self) -> dict[str, Version]:
         if not self.looks_back:
-            names = {axis.name for axis in self.others}
-            return {floor.axis: floor.at for floor in self.matrix.floors if floor.axis in names}
+            known = self.matrix.floors
+            return {floor.axis: floor.at for floor in known if floor.axis in self.names}
         declared = {axis.name: self._declared(axis) for axis in self.others}
         return {name: version for name, version in declared.items() if version is not None}
 
@@ -541,13 +541,8 @@ class Evaluation:
             )
         _, recipe_rank, place, because = min(obstacles)
         cell = self.entries[place][RECIPES[recipe_rank]].cell.id
-        which = (
-            " as published"
-            if as_published
-            else " and promised versions of the others"
-            if self.names[1:]
-            else ""
-        )
+        others = " and promised versions of the others" if self.names[1:] else ""
+        which = " as published" if as_published else others
         return f"the plan rules out every cell of {what}{which}, such as {cell}: {because}"
 
     def obstacle(self, axis: str, version: Version) -> str:
@@ -658,14 +653,10 @@ class Evaluation:
         return waiting[0] if waiting else able[-1]
 
     def _supporting(self, able: Sequence[Answer]) -> Answer | None:
-        policy = self.policy
-        supporting = [
-            (entry, len(evidence.days))
-            for entry in able
-            if (evidence := cell_evidence(entry, self)).supports
-        ]
-        enough = [entry for entry, days in supporting if days >= policy.witnesses]
-        return next(iter(enough or [entry for entry, _ in supporting]), None)
+        known = ((entry, cell_evidence(entry, self)) for entry in able)
+        supporting = [(entry, len(each.days)) for entry, each in known if each.supports]
+        few = self.policy.witnesses
+        return min(supporting, key=lambda pair: pair[1] < few, default=(None, 0))[0]
 
     @cached_property
     def _hopeless(self) -> frozenset[Recipe]:

@@ -363,8 +363,13 @@ def involved(
     if _LIBRARY.match(place):
         owner = (PYTHON,)
     elif place:
-        owner = (_package(re.split(r"[/:]", re.sub(r"\.\w+(?=:|$)", "", place)), modules),)
+        owner = (owner_of(place, modules),)
     return tuple(dict.fromkeys(name for name in (*named, *owner) if name in known))
+
+
+def owner_of(place: str, modules: Mapping[str, str]) -> str:
+    """Return the package of an installed file, by the same `modules`."""
+    return _package(re.split(r"[/:]", re.sub(r"\.\w+(?=:|$)", "", place)), modules)
 
 
 def involved_in_refusal(subject: str, because: str) -> tuple[str, ...]:

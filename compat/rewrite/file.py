@@ -23,13 +23,19 @@ _READERS: tuple[tuple[str, Rewrite], ...] = (
     (r".*\.ya?ml", text_files.rewritten_workflow),
     (r".*\.(?:txt|in)", text_files.rewritten_requirements),
 )
-# The files that declare a project's floors, below its folder; a requirements file must be named
-# explicitly, as many are locks.
+# The files that declare a project's floors, below its folder. Of requirements files many are locks:
+# one is taken if the build reads it, or if it is named explicitly.
 PROJECT_FILES = (
     *("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "noxfile.py"),
     *("README.md", "README.rst", ".github/workflows/*.yml", ".github/workflows/*.yaml"),
     *(".readthedocs.yml", ".readthedocs.yaml", "constraints.txt", "*/constraints.txt"),
 )
+_BUILD_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
+
+
+def files_read_by(name: str, text: str) -> list[str]:
+    """Return the requirements files that a file of the build names."""
+    return re.findall(r"[\w./-]*requir[\w./-]*\.(?:txt|in)\b", text) * (name in _BUILD_FILES)
 
 
 def rewritten(path: str, text: str, move: Move) -> Rewritten | Unsatisfiable:
@@ -47,7 +53,7 @@ def rewritten(path: str, text: str, move: Move) -> Rewritten | Unsatisfiable:
                 (lines[int(s.place[5:]) - 1] if s.place.startswith("line ") else s.text).strip()
                 for s in outcome.left
             }
-            more = (m for m in mentions(path, outcome.text, move) if m.text not in named)
+            more = (m for m in mentions(name, outcome.text, move) if m.text not in named)
             return msgspec.structs.replace(outcome, left=(*outcome.left, *more))
     hint = (
         "it can in pyproject.toml, setup.cfg, setup.py, tox.ini, noxfile.py, a README, a CI's YAML,"
@@ -88,18 +94,24 @@ _NEVER = (
     ),
     re.compile(r"version_info\s*(?P<operator><=?)\s*\((?P<version>\d+\s*,\s*\d+)"),
 )
+# The minimum of another package: `PyYAML>=3.10`.
+_OTHERS = re.compile(
+    r"(?i)(?<![\w.-])(?!py\b|[\w.-]*(?:python|version)\b)[a-z][\w.-]*\s*[<>=!~]=\s*\Z"
+)
 _LONGEST = 120
 
 
 def mentions(path: str, text: str, move: Move) -> Iterator[Skipped]:
     """If a floor goes down, only lines that still require the old one count."""
     name = path.rsplit("/", 1)[-1]
-    if move.added is not None or move.before in (None, move.floor) or _HISTORY.fullmatch(name):
+    is_history = any(map(_HISTORY.fullmatch, path.split("/")))
+    if move.added is not None or move.before in (None, move.floor) or is_history:
         return
     if name in _LOCKS:
         if move.package is None or re.search(_spelled(move.package), text):
             yield Skipped(place="", text="", because=f"it is a lock: run `{_LOCKS[name]}`")
         return
+    text = re.sub(r".{1000,}", "", text)  # such as a minified file
     named = _python_lines(name, text, move) if move.package is None else _lines(text, move)
     for number, line, because in named:
         yield Skipped(place=f"line {number}", text=line.strip()[:_LONGEST], because=because)
@@ -132,11 +144,13 @@ def _python_lines(name: str, text: str, move: Move) -> Iterator[tuple[int, str, 
         rf"|(?:py|cp|pypy|python)-?3(?P<joined>{minors})|3,\s*(?P<pair>{minors}))(?!\d)"
     )
     for number, line in enumerate(text.splitlines(), start=1):
-        is_about = re.search(r"(?i)py", line) is not None
+        is_about = re.search(r"(?i)py|version_info", line) is not None
         if any(_never_holds(match, move) for never in _NEVER for match in never.finditer(line)):
             yield number, line, f"never holds from Python {move.floor} on"
             continue
         for match in mention.finditer(line):
+            if _OTHERS.search(line[: match.start()]):
+                continue
             if not is_about and (match["patch"] or not _SETTINGS.fullmatch(name)):
                 continue
             if match["pair"] and "version_info" not in line:

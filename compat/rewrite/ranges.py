@@ -271,9 +271,9 @@ class TextChange(Value, frozen=True):
 
 
 def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[TextChange]:
-    """Up: items from the old floor to below the new one are removed; if the list does not name the
-    new floor, the highest of them becomes it. Down: a list that began at the old floor gets the new
-    versions. An added version goes beside the newest.
+    """Up: in a list that has one from the old floor to below the new one, all below the new one are
+    removed; if it does not name the new floor, the highest of them becomes it. Down: a list that
+    began at the old floor gets the new versions. An added version goes beside the newest.
     """
     plain = [item for item in items if item.spell is not None]
     if move.added is not None:
@@ -294,16 +294,22 @@ def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[
         new = [v for v in versions if not is_of(lowest.version, v)]
         return _beside_the_end(text, items, lowest, new)
     leaving = [item for item in items if _leaves(item, move)]
+    if leaving:
+        leaving = [i for i in items if i.version < move.floor and not is_of(move.floor, i.version)]
     # A list of series has the series of a floor that is one release.
     is_named = any(is_of(i.version, move.floor) or is_of(move.floor, i.version) for i in items)
     own = () if is_named else [item for item in leaving if item.spell is not None]
     stays = max(own, key=lambda item: item.version, default=None)
-    return [
-        TextChange(item.start, item.end, item.spell(move.floor))
-        if item is stays and item.spell is not None
-        else TextChange(*_without(text, item.start, item.end), "")
-        for item in leaving
-    ]
+    changes: list[TextChange] = []
+    # From the last on, without those after it: a list that ends with several loses their commas.
+    for item in sorted(leaving, key=lambda item: item.start, reverse=True):
+        if item is stays and item.spell is not None:
+            changes.append(TextChange(item.start, item.end, item.spell(move.floor)))
+        else:
+            start, end = _without(text, item.start, item.end)
+            changes.append(TextChange(start, end, ""))
+            text = text[:start] + text[end:]
+    return changes
 
 
 def scalar_change(item: ListedVersion, move: Move) -> list[TextChange]:

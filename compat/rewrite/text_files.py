@@ -275,6 +275,8 @@ _PREFIX = "Programming Language :: Python :: "
 _CLASSIFIER = re.compile(
     rf"(?P<quote>[\"'])?{_PREFIX}(?P<version>\d+\.\d+)(?(quote)(?P=quote)|(?=[ \t]*\r?$))", re.M
 )
+# What stands before an item of a list, and not before a comment's or a variable's text.
+_IN_LIST = re.compile(r"(?:^[ \t]*|[\[,(][ \t]*)\Z", re.M)
 
 
 def with_classifiers(done: ranges.Rewritten, move: ranges.Move) -> ranges.Rewritten:
@@ -288,7 +290,7 @@ def with_classifiers(done: ranges.Rewritten, move: ranges.Move) -> ranges.Rewrit
         return ranges.ListedVersion(match.start(), match.end(), Version(match["version"]), spell)
 
     matches = _CLASSIFIER.finditer(text)
-    own = [m for m in matches if "#" not in text[text.rfind("\n", 0, m.start()) + 1 : m.start()]]
+    own = [m for m in matches if _IN_LIST.search(text, 0, m.start())]
     changes = ranges.list_changes(text, [item(match) for match in own], move)
     return ranges.applied(text, changes, done.left)
 
@@ -303,6 +305,7 @@ _BRACES = re.compile(r"(?<![\w.])(?P<prefix>py3?|pypy3?|)\{(?P<items>[^{}]*)\}")
 _ITEM = re.compile(r"[^,\s{}]+")
 _SPAN = re.compile(r"(?<![^,\s{])(?P<low>\d+)-(?P<high>\d+)(?![^,\s}])")
 _ENVIRONMENT = re.compile(r"(?P<prefix>py-?|pypy-?|)(?P<version>3\.?\d+)(?P<rest>(?:-[^,\s]*)?)")
+_PYPY = re.compile(r"pypy|py\{[^}]*\bpy")
 _MAPPING = re.compile(r"^(?P<line>[ \t]*(?P<version>3\.\d+)[ \t]*[:=][^\n]*\n?)", re.M)
 _MAPPED = re.compile(
     r"^\[gh(?:-actions)?(?::[\w-]+)?\][ \t]*\n(?P<body>(?:(?!\[)[^\n]*\n?)*)", re.M
@@ -313,7 +316,10 @@ def rewritten_tox(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Uns
     if move.package is None:
         changes = [change for match in _LIST.finditer(text) for change in _listed(match, move)]
         changes += [change for match in _MAPPED.finditer(text) for change in _mapped(match, move)]
-        return ranges.applied(text, changes)
+        done = ranges.applied(text, changes)
+        before, after = (any(map(_PYPY.search, _LIST.findall(t))) for t in (text, done.text))
+        lost = [ranges.Skipped(place="envlist", text="", because=_LAST_PYPY)]
+        return ranges.Rewritten(text=done.text, left=tuple(lost if before and not after else ()))
     pieces: list[_Piece] = []
     for section, key, lines in _values(text):
         if key == "deps" and section.startswith("testenv"):
@@ -337,8 +343,13 @@ def _listed(match: re.Match[str], move: ranges.Move) -> Iterator[ranges.TextChan
         for name in re.finditer(r"[^,\s]+", outside)
         if "#" not in outside[outside.rfind("\n", 0, name.start()) + 1 : name.start()]
     )
-    plain = [_named(name.start() + start, known) for name, known in names if known is not None]
-    yield from ranges.list_changes(text, plain, move)
+    # Environments with another suffix are a list of their own: `py310-lowest` beside `py310`.
+    plain: dict[str, list[ranges.ListedVersion]] = {}
+    for name, known in names:
+        if known is not None:
+            plain.setdefault(known["rest"], []).append(_named(text, name.start() + start, known))
+    for alike in plain.values():
+        yield from ranges.list_changes(text, alike, move)
 
 
 def _span_changes(
@@ -375,21 +386,24 @@ def _braced(item: re.Match[str], braces: re.Match[str]) -> ranges.ListedVersion 
         return None
     if not prefix and not known["prefix"] and "." not in known["version"]:
         return None
-    return _named(item.start(), known, is_pypy=prefix.startswith("pypy"))
+    is_pypy = prefix.startswith("pypy") or (prefix == "py" and known["prefix"] == "py")
+    return _named(item.string, item.start(), known, is_pypy)
 
 
-def _named(start: int, known: re.Match[str], is_pypy: bool = False) -> ranges.ListedVersion:
-    prefix, rest, is_dotted = known["prefix"], known["rest"], "." in known["version"]
+def _named(
+    text: str, start: int, known: re.Match[str], is_pypy: bool = False
+) -> ranges.ListedVersion:
+    prefix, is_dotted = known["prefix"], "." in known["version"]
     digits = known["version"].replace(".", "")
+    end = start + len(known[0])
+    rest = text[end - len(known["rest"]) : end]
 
     def spell(version: Version) -> str:
         number = str(version) if is_dotted else f"{version.major}{version.minor}"
         return f"{prefix}{number}{rest}"
 
     own = None if is_pypy or prefix.startswith("pypy") else spell
-    return ranges.ListedVersion(
-        start, start + len(known[0]), Version(f"{digits[0]}.{digits[1:]}"), own
-    )
+    return ranges.ListedVersion(start, end, Version(f"{digits[0]}.{digits[1:]}"), own)
 
 
 def _mapped(match: re.Match[str], move: ranges.Move) -> Iterator[ranges.TextChange]:

@@ -146,7 +146,10 @@ class _PoetrySlot(_Slot, frozen=True):
 
     @property
     def text(self) -> str:
-        return self.name + poetry_range(str(self.container[self.key]))
+        written = str(self.container[self.key])
+        known = poetry_range(written)
+        is_plain = known.replace(" ", "") == written.replace(" ", "")
+        return self.name + (written if is_plain else known)
 
     def put(self, text: str) -> None:
         after = text.removeprefix(self.name)

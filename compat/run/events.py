@@ -52,6 +52,8 @@ def read_bytes(folder: Path, name: str, most: int) -> bytes:
 # The plugin's events file, below the cell's folder.
 EVENTS = "home/events.jsonl"
 LARGEST = 20_000_000
+# What is read of the events each time that somebody looks.
+_MOST_NEW = 1_000_000
 _LONGEST = 500
 _MOST_MODULES = 100_000
 _MOST_SECONDS = 1e9
@@ -59,25 +61,37 @@ _MOST_SECONDS = 1e9
 _ENDS = (0, 1, 5)
 
 
-def suite_progress(cell: Path) -> str:
-    """Return how far a running suite is, `test 12 of 133`; empty before its collection has ended.
-
-    For display only: a lying cell falsifies its own numbers.
+class SuiteWatch:
+    """How far the running suite of a cell is. For display only: a lying cell falsifies its own
+    numbers.
     """
-    try:
-        events = read_bytes(cell, EVENTS, LARGEST)
-    except OSError:
-        return ""
-    place = max(events.find(b'"event": "collected"'), 0)
-    line = events[events.rfind(b"\n", 0, place) + 1 : events.find(b"\n", place)][:_LONGEST]
-    event = _object(line.decode(errors="replace"))
-    collected = event.get("count") if event.get("event") == "collected" else None
-    if not _is_count(collected):
-        return ""
-    ended = events.count(b'"event": "end"', place)
-    if ended > collected:
-        return f"test {ended:,}"
-    return f"test {min(ended + 1, collected):,} of {collected:,}"
+
+    def __init__(self, cell: Path) -> None:
+        self._cell, self._read, self._ended = cell, 0, 0
+        self._collected: int | None = None
+
+    def progress(self) -> str:
+        """Read what is new; return `test 12 of 133`, or nothing before the collection has ended."""
+        try:
+            with open(open_plain(self._cell, EVENTS), "rb") as file:
+                file.seek(self._read)
+                new = file.read(_MOST_NEW)
+        except OSError:
+            new = b""
+        # A line without an end is read again, unless it is longer than any of the plugin's.
+        whole = new[: new.rfind(b"\n") + 1] or (new if len(new) == _MOST_NEW else b"")
+        self._read += len(whole)
+        place = 0
+        if self._collected is None and (place := whole.find(b'"event": "collected"')) >= 0:
+            line = whole[whole.rfind(b"\n", 0, place) + 1 : whole.find(b"\n", place)][:_LONGEST]
+            collected = _object(line.decode(errors="replace")).get("count")
+            self._collected = collected if _is_count(collected) else None
+        if (most := self._collected) is None:
+            return ""
+        self._ended += whole.count(b'"event": "end"', place)
+        if self._ended > most:
+            return f"test {self._ended:,}"
+        return f"test {min(self._ended + 1, most):,} of {most:,}"
 
 
 def read_probe(cell: Path, name: str) -> tuple[float | None, Raised | None]:

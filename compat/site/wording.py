@@ -108,6 +108,12 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
         "fault in the suite or the declaration",
     ),
 }
+# What a record says where no test ran.
+_NO_TESTS = {
+    "no report": "pytest ended before it collected any",
+    "none collected": "pytest collected none",
+    "none ran": "all were skipped",
+}
 
 
 def cause_sentence(outcome: Outcome) -> str:
@@ -126,7 +132,7 @@ def without_path(sentence: str) -> str:
 
 def reason_words(outcome: Failed) -> str:
     with_subject, alone = _CAUSES[outcome.cause]
-    subject = outcome.by or outcome.subject
+    subject = outcome.by or _NO_TESTS.get(outcome.subject, outcome.subject)
     return with_subject.replace("{0}", cut_text(subject)) if subject else alone
 
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from packaging.version import Version
 from support.fake_index import FakeIndex
 from support.zoo import SERIES, Animal, Repository, serve, wheel
 
+from compat.cli.floor import usual_pythons
 from compat.declare.load import load
 from compat.draft.draft import SuiteDraft, only_in, trial_text
 from compat.fleet.floor import slowest
@@ -556,7 +558,7 @@ def test_what_the_tests_require_may_fail_below_without_making_a_minimum_false(
     third = minimums(ran)["third"]
     assert ran[0] == 0, ran[2]
     assert (third["state"], third["works"]) == ("untested", "4.0")
-    assert "tool of the tests fails with it: TypeError" in third["because"]
+    assert "the test tool tool fails with it: TypeError" in third["because"]
     # What the project's own tests see is its own fault, whatever else fails.
     tests.write_text(f"{tests.read_text()}\n\n{OWN_TESTS}")
     ran = project.run(*words, "--json", "-k", "third or tool")
@@ -668,6 +670,23 @@ def test_a_file_that_fails_alone_makes_no_minimum_false(project: Repository) -> 
     states = {name: (row["state"], row["works"]) for name, row in found.items()}
     assert states["third"] == ("false", "2.0")
     assert states["other"] == states["another"] == ("works", "1.0")
+
+
+def test_without_a_declared_python_the_classifiers_choose(tmp_path: Path) -> None:
+    series = [Version(f"3.{minor}") for minor in range(8, 16)]
+
+    def chosen(*lines: str) -> list[str]:
+        path = tmp_path / "demo-1-py3-none-any.whl"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("demo-1.dist-info/METADATA", "\n".join(lines))
+        return [
+            str(version)
+            for version in usual_pythons(series, str(path), datetime.date(2026, 11, 28))
+        ]
+
+    prefix = "Classifier: Programming Language :: Python ::"
+    assert chosen(f"{prefix} 3", f"{prefix} 3.10", f"{prefix} 3.13") == ["3.10", "3.13"]
+    assert chosen("Name: demo")[:2] == ["3.11", "3.12"]
 
 
 def test_the_slowest_tests_are_left_out_and_each_file_keeps_one() -> None:

@@ -13,7 +13,7 @@ from support.documents import MATRIX, TODAY, changed, toml
 from support.fake_index import FakeIndex
 from support.zoo import Animal, Repository, serve, wheel
 
-from compat.cli.init import own_tests
+from compat.cli.init import discovered, own_tests
 from compat.cli.show import answer_lines
 from compat.declare.load import load
 from compat.results.record import Capability
@@ -552,3 +552,16 @@ def test_the_tests_of_a_project_are_found(
         (tmp_path / name).write_text("")
     (tmp_path / "pytest.ini").write_text(f"[pytest]\n{settings}")
     assert own_tests(tmp_path) == tests
+
+
+def test_tests_that_only_unittest_finds_are_run(tmp_path: Path) -> None:
+    (tmp_path / "demo" / "tests").mkdir(parents=True)
+    (tmp_path / "demo" / "tests" / "build_tests.py").write_text("import unittest\n")
+    assert (own_tests(tmp_path), discovered(tmp_path)) == ("", ())
+    settings = tmp_path / "pyproject.toml"
+    settings.write_text("test = 'python -m unittest discover -s demo -p \"*tests.py\"'\n")
+    assert own_tests(tmp_path) == "demo/tests"
+    assert discovered(tmp_path) == ("-o", "python_files=*tests.py")
+    # The project's own settings of pytest are what it runs.
+    settings.write_text(f"{settings.read_text()}[tool.pytest]\npython_files = 't_*.py'\n")
+    assert (own_tests(tmp_path), discovered(tmp_path)) == ("", ())

@@ -211,6 +211,7 @@ def test_a_projects_folder_moves_with_all_that_states_the_floor(
     others = {
         "uv.lock": 'name = "dep"\n',
         "a/pyproject.toml": '[project]\ndependencies=["dep>=1.2"]',
+        ".github/workflows/broken.yml": "dep: [",
     }
     (project / "a").mkdir()
     for name, text in others.items():
@@ -221,6 +222,7 @@ def test_a_projects_folder_moves_with_all_that_states_the_floor(
     assert '+        dep: ["1.4"] # all' in came.out
     assert "left alone: uv.lock: " in came.err
     assert "left alone: a/pyproject.toml:2: " in came.err
+    assert "broken.yml: is not valid YAML" in came.err
     assert {path.read_text(encoding="utf-8") for path in texts} == set(texts.values())
     assert run("propose", "demo", "--write", "--target", str(project)).code == 0
     for path, text in texts.items():

@@ -163,6 +163,8 @@ g = "^1"
     rest = "c[x,y]>=2,<3; python_version < '3.13'", "d", "e==1.2"
     assert {*map(Requirement, project.of_group("test"))} == {*map(Requirement, (*bounds, *rest))}
     assert [*map(Requirement, project.of_group("dev"))] == [Requirement("g>=1,<2")]
+    only = project_of(b'[tool.poetry]\nname = "Own"\n[tool.poetry.dev-dependencies]\ng = "^1"\n')
+    assert (only.name, only.groups) == ("Own", {"dev": ["g>=1,<2"]})
 
 
 @pytest.mark.parametrize(
@@ -212,6 +214,9 @@ xfail_strict = true
     ]
     assert len(noted_settings(ini)) == 1
     assert cell_settings(None, [], frozenset()) == "[pytest]\n"
+    # pytest takes `-o` from a command line, and not from addopts.
+    own = cell_settings(None, ["-v", "-o", "python_files=*tests.py", "-o"], frozenset())
+    assert own == "[pytest]\naddopts = -v -o\npython_files = *tests.py\n"
 
 
 PLAIN = "def test_a(): pass\nclass TestB:\n    def test_c(self):\n        '''It holds.'''\n"

@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from compat.declare.toml import toml_document
 from compat.errors import DeclarationError
-from compat.rewrite.file import nearest_floor, rewritten
+from compat.rewrite.file import mentions, nearest_floor, rewritten
 from compat.rewrite.ranges import Move, Rewritten, Unsatisfiable
 
 KNOWN = tuple(map(Version, ("3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")))
@@ -64,6 +64,13 @@ python_version = '3.9'
             .replace("'3.9'", "'3.10'")
         )
         assert after("pyproject.toml", self.PYPROJECT, python("3.9", "3.10")) == expected
+
+    def test_below_the_floor_of_the_matrix_go_too(self) -> None:
+        older = '  "Programming Language :: Python :: 3.8",\n'
+        text = self.PYPROJECT.replace("classifiers = [\n", f"classifiers = [\n{older}")
+        assert text != self.PYPROJECT
+        wanted = after("pyproject.toml", self.PYPROJECT, python("3.9", "3.10"))
+        assert after("pyproject.toml", text, python("3.9", "3.10")) == wanted
 
     def test_come_back_with_a_lower_floor(self) -> None:
         text = after("pyproject.toml", self.PYPROJECT, python("3.9", "3.7"))
@@ -120,6 +127,9 @@ class TestTox:
             ("env_list = py{310-313}\n", "env_list = py{310-313}\n"),
             ("envlist = py38, py310\n", "envlist = py38, py310\n"),
             ("envlist = pypy39, py310\n", "envlist = py310\n"),
+            ("envlist = py3{11,10,9,8}\n", "envlist = py3{11,10}\n"),
+            ("envlist = py39-{a,b}\n  py39\n", "envlist = py310-{a,b}\n  py310\n"),
+            ("envlist = py{39,310,py39}\n", "envlist = py{310}\n"),
             ("envlist =\n  py39\n  # py39 is old\n  py310\n", None),
         ],
     )
@@ -341,6 +351,25 @@ class TestWhatIsKnownToBeAVersion:
                 None,
                 [("line 3", "mentions Python 3.10")],
             ),
+            (
+                "tox.ini",
+                "[tox]\nenvlist = py{310,311,py310}\n",
+                "[tox]\nenvlist = py{311}\n",
+                [("envlist", "only PyPy")],
+            ),
+            (
+                "tox.ini",
+                "[tox]\nenvlist = py{310,311,py310,py311}\n",
+                "[tox]\nenvlist = py{311,py311}\n",
+                [],
+            ),
+            # The minimum of another package is none of Python.
+            (
+                "pyproject.toml",
+                '[x]\na = ["PyYAML>=3.10", "pycryptodomex >= 3.10,<4"]\nbasepython = "py310"\n',
+                None,
+                [("line 3", "mentions Python 3.10")],
+            ),
             # A comment goes with the classifier that it is about.
             (
                 "pyproject.toml",
@@ -411,13 +440,15 @@ def begun(versions: list[Version], move: Move) -> list[Version]:
     if move.floor < move.before:
         opened = [v for v in KNOWN if move.floor <= v < move.before]
         return [*opened, *versions] if versions[0] == move.before else versions
-    kept = [v for v in versions if not move.before <= v < move.floor]
-    if len(kept) < len(versions) and move.floor not in kept:
-        kept = sorted([*kept, move.floor])
-    return kept
+    if not any(move.before <= v < move.floor for v in versions):
+        return versions
+    kept = [v for v in versions if v > move.floor]
+    return [move.floor, *kept]
 
 
-@given(around, around, newlines, chosen, st.sampled_from(KNOWN), st.sampled_from(KNOWN))
+@given(
+    around, around, newlines, chosen, st.sampled_from(KNOWN), st.sampled_from(KNOWN), st.booleans()
+)
 def test_no_other_byte_moves_in_any_style(
     before: list[str],
     behind: list[str],
@@ -425,9 +456,12 @@ def test_no_other_byte_moves_in_any_style(
     versions: list[Version],
     old: Version,
     new: Version,
+    is_descending: bool,
 ) -> None:
     move = Move(package=None, floor=new, before=old, known=KNOWN)
     wanted = begun(versions, move) if old != new else versions
+    if is_descending:
+        versions, wanted = versions[::-1], wanted[::-1]
     head = "".join(f"{line}{newline}" for line in before)
     tail = "".join(f"{line}{newline}" for line in behind)
 
@@ -459,6 +493,15 @@ def test_no_other_byte_moves_in_any_style(
         assert result.text == write(wanted), path
 
 
+def test_the_past_and_what_tools_wrote_mention_nothing() -> None:
+    move = TestWhatIsKnownToBeAVersion.UP
+    assert [*mentions("CHANGELOG/2.0.md", "Runs on Python 3.10\n", move)] == []
+    named = [*mentions("a.py", "x = 1\nif sys.version_info >= (3, 10):\n", move)]
+    assert [s.because for s in named] == ["mentions Python 3.10"]
+    long = f"/* python */ {'x' * 2000} 3.10"
+    assert [s.place for s in mentions("a.css", f"{long}\n/* python 3.10 */\n", move)] == ["line 2"]
+
+
 def test_a_folder_stands_for_all_that_state_a_floor(tmp_path: Path) -> None:
     from compat.cli.propose import project_files
 
@@ -467,6 +510,9 @@ def test_a_folder_stands_for_all_that_state_a_floor(tmp_path: Path) -> None:
     for name in (*stated, "requirements.txt"):
         (tmp_path / name).write_text("")
     assert [path.relative_to(tmp_path).as_posix() for path in project_files([tmp_path])] == stated
+    # One that the build reads declares the minimums; any other may be a lock.
+    (tmp_path / "setup.py").write_text("setup(install_requires=list(open('requirements.txt')))")
+    assert tmp_path / "requirements.txt" in project_files([tmp_path])
 
 
 def added(version: str) -> Move:

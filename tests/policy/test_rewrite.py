@@ -228,11 +228,12 @@ class TestAPyproject:
     def test_the_ranges_of_poetry_keep_their_grammar(self) -> None:
         text = (
             '[tool.poetry.dependencies]\npython = "^3.9"\na_b = {version = "^1.2", extras = []}'
-            '\nc = "^1 || ^2"\n[tool.poetry.group.dev.dependencies]\nA-B = ">=1.3,<2"\nd = "~1.2"\n'
+            '\nc = "^1 || ^2"\n[tool.poetry.group.dev.dependencies]\n'
+            'A-B = ">=1.3, <2"\nd = "~1.2"\n'
         )
         for package, floor, pairs in (
             (None, "3.10", ['"^3.9"', '"^3.10"']),
-            ("a-b", "1.4", ['"^1.2"', '"^1.4"', '">=1.3,<2"', '">=1.4,<2"']),
+            ("a-b", "1.4", ['"^1.2"', '"^1.4"', '">=1.3, <2"', '">=1.4, <2"']),
             ("d", "1.2.5", ['"~1.2"', '">=1.2.5,<1.3"']),
         ):
             wanted = text

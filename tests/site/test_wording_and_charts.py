@@ -41,6 +41,8 @@ def test_plain_words() -> None:
 def test_a_result_in_words() -> None:
     failed = Failed(stage="test", cause="assertion", subject="sum")
     assert cause_sentence(failed) == "A test fails: sum gives a wrong result."
+    none = Failed(stage="collect", cause="no-tests", subject="no report")
+    assert "pytest ended before" in cause_sentence(none)
 
 
 @pytest.mark.parametrize(
