@@ -8,9 +8,6 @@ from typing import Any, TypeVar
 from compat.errors import UsageError
 
 Served = TypeVar("Served", bound="Loopback")
-# A browser opens 6 connections to a host, a resolver up to 50 (uv's default of concurrent
-# downloads, 2026).
-MOST_CONNECTIONS = 64
 
 
 class Loopback:
@@ -43,31 +40,24 @@ class Loopback:
         self._thread.join()
 
 
+class Answering(BaseHTTPRequestHandler):
+    """Sends whole answers and logs nothing: who asks reports what is wrong."""
+
+    def answer(self, status: int, kind: str, content: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
 class _Server(ThreadingHTTPServer):
-    """A thread for each connection, and at most so many: one too many is closed at once."""
-
-    # Connections that come together wait to be accepted rather than to be tried again.
-    request_queue_size = MOST_CONNECTIONS
-
-    def __init__(self, *words: Any) -> None:
-        super().__init__(*words)
-        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._free.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
-        try:
-            super().process_request(request, client_address)
-        except BaseException:
-            self._free.release()
-            raise
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
+    # uv opens up to 50 connections together; they wait to be accepted.
+    request_queue_size = 64
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: a client that went away is no fault of the server."""

@@ -7,7 +7,6 @@ Importing a library for it took longer than most answers: 0.2 of the 0.4 CPU s o
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -156,11 +155,6 @@ SHARED = {
 }
 # Their values, as given.
 given = SimpleNamespace(**{name: option.default for name, option in SHARED.items()})
-# Flags of the last release that say what is so without them.
-GONE = {
-    "--due": "is the default of run",
-    "--allow-empty": "is not needed: a run with nothing due exits 0",
-}
 _FLAGS = {name: option for option in SHARED.values() for name in option.names}
 _MORE = "compat --help shows the commands"
 
@@ -290,7 +284,9 @@ def values_of(known: Sequence[Parameter], words: Sequence[str], command: str) ->
         elif value == "-" or not value.startswith("-"):
             loose.append(value)
         else:
-            _refuse_unless_gone(value, command, [*options, *_FLAGS], more)
+            name = value.partition("=")[0] if value.startswith("--") else value[:2]
+            hint = nearest(name, [*options, *_FLAGS]) or more
+            raise WrongUsage(f"compat {command} has no option {name}", hint)
     loose += words[end + 1 :]
     for parameter in (p for p in known if not p.is_option):
         taken = loose if parameter.is_list else loose[:1]
@@ -304,14 +300,6 @@ def values_of(known: Sequence[Parameter], words: Sequence[str], command: str) ->
         what = f"{' '.join(missing[0].names[:1])} {missing[0].metavar}".strip()
         raise WrongUsage(f"compat {command} needs {what}", more)
     return values
-
-
-def _refuse_unless_gone(word: str, command: str, known: Sequence[str], more: str) -> None:
-    name = word.partition("=")[0] if word.startswith("--") else word[:2]
-    if name not in GONE:
-        raise WrongUsage(f"compat {command} has no option {name}", nearest(name, known) or more)
-    warning = f"warning: {name} {GONE[name]}, and will be removed in the next release"
-    print(warning, file=sys.stderr)
 
 
 def rows(pairs: Sequence[tuple[str, str]], most: int = 30) -> str:

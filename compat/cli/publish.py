@@ -9,11 +9,10 @@ from compat.cli.arguments import Exit, argument, matrices_folder, matrix_names, 
 from compat.cli.machine import environ, today
 from compat.cli.options import day_of, needs_extra, workspace_of
 from compat.cli.output import answer, note, say
-from compat.errors import CompatError, UsageError
+from compat.errors import UsageError
 from compat.github.client import owner_and_name
 from compat.site.edition import Edition
-from compat.site.pages.render import assets
-from compat.site.serve import Preview, watch
+from compat.site.serve import Preview
 from compat.site.wording import count
 from compat.site.writer import URLS, Written, verified, weights
 
@@ -71,26 +70,12 @@ def serve_command(
 
     Examples: compat site serve; compat site serve tff --port 8080
     """
-    matrices, named = matrices_folder(), environ().get("GITHUB_REPOSITORY", "")
+    named = environ().get("GITHUB_REPOSITORY", "")
     repository = owner_and_name(named) if named else ""
-
-    def rebuild() -> None:
-        began = time.monotonic()
-        try:
-            written = publish_site(matrix, out, PREVIEW_URL, _day(day), None, repository)
-        except CompatError as error:
-            note(f"warning: {error}")
-            return
-        changed = count(len(written.changed), "file")
-        note(f"{changed} written in {time.monotonic() - began:.1f} s")
-
-    rebuild()
+    publish_site(matrix, out, PREVIEW_URL, _day(day), None, repository)
     with Preview(out, port) as preview:
         say(f"{preview.url} shows {out}; Ctrl+C ends it")
-        # In the repository the pages are a link, which a walk of the folder above it does not
-        # follow.
-        folders = (matrices, assets(), assets() / "pages")
-        watch(folders, rebuild, lambda: time.sleep(1) or True)  # type: ignore[func-returns-value]
+        preview.wait()
 
 
 def publish_site(

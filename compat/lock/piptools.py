@@ -6,7 +6,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import msgspec
@@ -25,7 +24,7 @@ from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.refusals import last_words, refusal_of_pip
 from compat.lock.sources import NamedBuilds, SourceRelease, for_want_of_builds, shelved
 from compat.lock.uv import Done, FindPython, run_tool
-from compat.loopback import Loopback
+from compat.loopback import Answering, Loopback
 from compat.plan.platform import build_of, python_remedy
 
 Until = Callable[[str], datetime.datetime | None]
@@ -46,20 +45,12 @@ class IndexView(Loopback):
         self.unreachable: IndexUnreachable | None = None
         view = self
 
-        class Answer(BaseHTTPRequestHandler):
+        class Answer(Answering):
             """One request."""
 
             def do_GET(self) -> None:
                 status, text = view.page(self.path.strip("/").rpartition("/")[2])
-                body = text.encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "text/html; charset=utf-8")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Print nothing: the resolver reports errors."""
+                self.answer(status, "text/html; charset=utf-8", text.encode())
 
         super().__init__(Answer)
 

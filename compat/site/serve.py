@@ -1,23 +1,20 @@
-"""The `site` room's preview: a server on the loopback, and a watch over the files that a site is
-made from.
-"""
+"""The `site` room's servers on the loopback: of a site, and of advisories."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.loopback import Loopback
+from compat.loopback import Answering, Loopback
 from compat.site.exports.advisories import met
 from compat.site.paths import NOT_FOUND
 
-FileStates = frozenset[tuple[str, int, int]]
 # A lock of a thousand packages asks with some 100 kB.
 _MOST_ASKED = 2**22
 _OWN_NAMES = frozenset(("127.0.0.1", "localhost"))
@@ -30,32 +27,6 @@ class Preview(Loopback):
         super().__init__(partial(_Answer, directory=str(folder)), port)
 
 
-def watch(folders: Iterable[Path], rebuild: Callable[[], None], wait: Callable[[], bool]) -> None:
-    """Call `rebuild` whenever a file below the folders changed; `wait` pauses, and says whether to
-    go on.
-    """
-    roots = tuple(folders)
-    before = file_states(roots)
-    while wait():
-        now = file_states(roots)
-        if now != before:
-            before = now
-            rebuild()
-
-
-def file_states(folders: Iterable[Path]) -> FileStates:
-    states = set()
-    for folder in folders:
-        for path in folder.rglob("*"):
-            try:
-                status = path.stat()
-            except OSError:
-                continue
-            if path.is_file():
-                states.add((str(path), status.st_mtime_ns, status.st_size))
-    return frozenset(states)
-
-
 class AdvisoryService(Loopback):
     """Answers audits as the service of the Open Source Vulnerability database does:
     https://google.github.io/osv.dev/api/. An address may begin with a series of Python.
@@ -66,7 +37,7 @@ class AdvisoryService(Loopback):
         super().__init__(handler, port)
 
 
-class _OwnNames(BaseHTTPRequestHandler):
+class _OwnNames(Answering):
     # A client that says nothing for so long is cut off, so that it does not hold one of the
     # connections.
     timeout = 10
@@ -86,9 +57,6 @@ class _OwnNames(BaseHTTPRequestHandler):
             HTTPStatus.MISDIRECTED_REQUEST, f"ask for {' or '.join(sorted(_OWN_NAMES))}"
         )
         return False
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Log nothing."""
 
 
 class _Audit(_OwnNames):
@@ -137,11 +105,8 @@ class _Audit(_OwnNames):
 
     def _send(self, document: Any) -> None:
         content = json.dumps({} if document is None else document).encode()
-        self.send_response(HTTPStatus.NOT_FOUND if document is None else HTTPStatus.OK)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        status = HTTPStatus.NOT_FOUND if document is None else HTTPStatus.OK
+        self.answer(status, "application/json", content)
 
 
 class _Answer(_OwnNames, SimpleHTTPRequestHandler):
@@ -162,10 +127,4 @@ class _Answer(_OwnNames, SimpleHTTPRequestHandler):
         if code != HTTPStatus.NOT_FOUND or page.is_symlink() or not page.is_file():
             super().send_error(code, message, explain)
             return
-        content = page.read_bytes()
-        self.send_response(HTTPStatus.NOT_FOUND)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
+        self.answer(HTTPStatus.NOT_FOUND, "text/html; charset=utf-8", page.read_bytes())

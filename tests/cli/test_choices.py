@@ -39,7 +39,6 @@ def planned(run: Run, *words: str) -> list[str]:
 class TestNothingIsKnownYet:
     def test_a_small_matrix_is_locked_and_run(self, run: Run) -> None:
         assert planned(run) == FRESH
-        assert planned(run, "--due") == FRESH
         said = run("run", "demo", "--dry-run").out
         assert (
             "2 cells to lock and run, 1 at a time: no cell of the matrix has run yet, so the time"
@@ -218,16 +217,6 @@ class TestDue:
         assert "never locked" not in said
         empty = run("run", "demo", "--json")
         assert (empty.code, empty.json["data"]) == (0, {"cells": []})
-
-    def test_flags_of_the_last_release_are_taken_with_a_warning(
-        self, run: Run, remember: Remember
-    ) -> None:
-        run("matrix", "lock", "demo", OLD)
-        remember()
-        found = run("run", "demo", "--due", "--allow-empty")
-        assert found.code == 0
-        warnings = [line for line in found.err.splitlines() if line.startswith("warning: --")]
-        assert [line.split()[1] for line in warnings] == ["--due", "--allow-empty"]
 
     def test_where_no_due_cell_could_be_chosen_it_ends_with_1(self, run: Run, root: Path) -> None:
         run("matrix", "lock", "demo", OLD)
