@@ -7,6 +7,7 @@ import re
 import threading
 import time
 import zipfile
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -14,7 +15,6 @@ from pathlib import Path
 
 import msgspec
 from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat import files, pipeline
@@ -49,6 +49,7 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
+from compat.cli.progress import Progress
 from compat.cli.propose import project_files
 from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
 from compat.declare.matrix import patch_of
@@ -64,6 +65,7 @@ from compat.index.release import Catalogue, Package
 from compat.plan.cell import RECIPES
 from compat.plan.platform import admits
 from compat.policy.evaluation import PYTHONS
+from compat.results.judged import JudgedRun
 from compat.rewrite.ranges import Move
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation
@@ -203,11 +205,8 @@ def _answer_project(asked: AskedProject, check: bool, fix: bool, constraints: Pa
         name, series = checkout.wheels[0].name, answered.lock.inputs.python
         what = f"the tests of {name} {checkout.words} pass on Python {series.major}.{series.minor}"
         pins = (pin for pin in answered.lock.library_pins if pin.name != name)
-        lines = [
-            f"# The lowest versions with which {what}.",
-            *(f"{p.name}=={p.version}" for p in pins),
-        ]
-        files.write(constraints, "\n".join([*lines, ""]))
+        head = f"# The lowest versions with which {what}.\n"
+        files.write(constraints, head + "".join(f"{p.name}=={p.version}\n" for p in pins))
     moves = [
         Move(package=m.package, floor=m.works, before=m.lowest, known=m.known)
         for m in wrong
@@ -293,6 +292,7 @@ def _trial(
                 workspace = _workspace(root, package, [series], timed)
                 cells = CheckoutCells(workspace, checkout, now(), keep=False)
                 machine = ThisMachine(workspace, asked.level, (cells.shown,), interruption)
+                machine.progress = lambda c, n: Progress(dict.fromkeys(c), n, words=_passed)
 
                 def narrowed(
                     files: Iterable[str],
@@ -337,6 +337,13 @@ def _trial(
             f"the tests of {package} give no result {why}",
             hint=f"does `pytest {tests}` pass in a new environment with the newest versions?",
         )
+
+
+def _passed(attempt: JudgedRun) -> str:
+    """Tests that fail with the newest versions, too, would make every run look like a failure."""
+    counts = Counter(trial.status for trial in attempt.evidence.tests)
+    numbers = f"{counts['passed']} tests pass, {counts['failed']} fail"
+    return numbers if counts["passed"] else str(attempt.outcome)
 
 
 def _built(asked: AskedProject, place: Path) -> tuple[BuiltCheckout, list[Version]]:
@@ -425,12 +432,11 @@ def _suite(
         suite = draft.own_suite(project, module, tests, words, named=False)
     # A file with pins of all packages would keep every minimum out.
     direct = _direct(checkout)
-    pinned = [r for r in suite.requirements if _pins(r, direct)]
-    if pinned:
+    if pinned := [r for r in suite.requirements if _pins(r, direct)]:
         note(f"left out because it pins a dependency of the project: {listed(pinned)}")
     remaining = tuple(r for r in suite.requirements if r not in pinned)
-    suite = msgspec.structs.replace(suite, requirements=remaining)
     processes = asked.processes or own_option(root, tests, "-n", "--numprocesses")
+    suite = msgspec.structs.replace(suite, requirements=remaining)
     suite = draft.in_processes(suite, processes.lstrip("0"))
     return draft.with_extras(suite, project) if asked.extras else suite, project
 
@@ -463,12 +469,11 @@ def _mended(
     suite = with_builds(brought, trouble.builds)
     # What its entry point calls a plugin is mostly the name of its package, too.
     plugins = {name for plugin in trouble.plugins for name in (plugin, f"pytest-{plugin}")}
-    refused = [r for r in suite.requirements if canonicalize_name(Requirement(r).name) in plugins]
-    if refused:
+    if refused := [r for r in suite.requirements if name_of_line(r) in plugins]:
         note(f"left out because this pytest rejects it: {listed(refused)}")
     remaining = tuple(r for r in suite.requirements if r not in refused)
     lost = re.findall(r"([\w.-]+) was not found in the package registry", trouble.because)
-    if unknown := [r for r in remaining if canonicalize_name(Requirement(r).name) in lost]:
+    if unknown := [r for r in remaining if name_of_line(r) in lost]:
         note(f"left out because the index does not have it: {listed(unknown)}")
         remaining = tuple(r for r in remaining if r not in unknown)
     elif trouble.is_refused:
@@ -487,8 +492,8 @@ def _workspace(
     beside: str = "matrices",
 ) -> Workspace:
     folder = root / beside / draft.axis_name(package)
-    text = draft.trial_text(package, pythons, machine_platform(), suite)
-    files.write(folder / "matrix.toml", text)
+    platform = machine_platform()
+    files.write(folder / "matrix.toml", draft.trial_text(package, pythons, platform, suite))
     workspace = Workspace(folder, this_day(), cache_folder, index=index_options(), notify=note)
     name = workspace.matrix.subject_axis.normalised_name
     empty = Catalogue(packages=(Package(name=name, releases=()),))
