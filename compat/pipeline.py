@@ -281,7 +281,6 @@ def rewritten_files(
     """Return each target before and after the moves, and a line for each place in the folders that
     still states a minimum which they leave. The repository is that of the folder `besides`.
     """
-    from compat.rewrite.file import mentions
     from compat.rewrite.ranges import RepositoryFile
 
     left: list[str] = []
@@ -294,6 +293,8 @@ def rewritten_files(
         done[target] = RepositoryFile(path=str(path), before=text, after=after)
     passed = {path.resolve() for path in done}
     for folder in folders if moves else ():
+        from compat.rewrite.file import mentions
+
         for name, text in texts_below(folder, besides):
             if (folder / name).resolve() not in passed:
                 left += (_left(name, s) for move in moves for s in mentions(name, text, move))
