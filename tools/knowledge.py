@@ -28,7 +28,6 @@ import time
 import types
 from pathlib import Path
 
-import mypy
 import requests
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
@@ -496,6 +495,8 @@ def typeshed(version):
     """The public names of Python's own library by the stubs that mypy brings: for releases that
     this machine does not have. None of a release that the stubs do not know.
     """
+    import mypy  # of the group `check`
+
     folder = Path(mypy.__file__).parent / "typeshed" / "stdlib"
     spans, found = {}, set()
     for line in (folder / "VERSIONS").read_text().splitlines():

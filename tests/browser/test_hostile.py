@@ -149,6 +149,7 @@ def test_a_request_to_somebody_else_is_stopped_and_noted(site: str, window: Open
 
 def test_what_is_hostile_is_shown_as_it_is(site: str, window: Open) -> None:
     page = window(site).visit(f"demo/cell/{CELLS[0]}/")
+    page.locator("details:has(pre.log) > summary").click()
     shown = page.inner_text("pre.log")
     # The page shows the log around the first error, so not all of them.
     assert sum(storable(text) in shown for text in STRINGS) >= 8
