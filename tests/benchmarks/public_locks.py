@@ -37,21 +37,42 @@ def environments(problems: Iterable[dict[str, Any]]) -> Counter[Environment]:
     return found
 
 
-def main() -> None:
-    """Lock each environment of the sample."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("problems", type=Path)
+def options_of(description: str | None, place: str) -> argparse.Namespace:
+    """Parse where the data are, and which environments to lock for how long."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument(place, type=Path)
     parser.add_argument("--sample", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=46)
     parser.add_argument("--minutes", type=float, default=1e9, help="start no lock after this time")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def drawn(every: Iterable[Environment], seed: int) -> list[Environment]:
+    """Return the environments in an order that the seed decides."""
+    chosen = sorted(every)
+    random.Random(seed).shuffle(chosen)
+    return chosen
+
+
+def locker_here() -> UvLocker:
+    """Return the locker of this machine: wheels only."""
+
+    def path_of(version: Version) -> str | None:
+        found = find(version, os.environ)
+        return None if found is None else found.path
+
+    return UvLocker(settings(), os.environ, path_of)
+
+
+def main() -> None:
+    """Lock each environment of the sample."""
+    options = options_of(__doc__, "problems")
     until = time.monotonic() + 60 * options.minutes
     every = environments(map(json.loads, options.problems.read_text("utf-8").splitlines()))
-    chosen = sorted(every)
-    random.Random(options.seed).shuffle(chosen)
+    chosen = drawn(every, options.seed)
     print(machine(), flush=True)
     pythons = {s: find(Version(s), os.environ) for s in {python for python, _ in chosen}}
-    locker = UvLocker(settings(), os.environ, lambda v: (f := find(v, os.environ)) and f.path)
+    locker = locker_here()
     result: Counter[str] = Counter()
     problems: Counter[str] = Counter()
     for python, asked in chosen[: options.sample]:

@@ -6,9 +6,7 @@ is not needed for the lock is put back. Lines of a checkout are left out. Locks 
 are made with the index of today and are not installed. Prints Markdown.
 """
 
-import argparse
 import os
-import random
 import re
 import time
 from collections import Counter
@@ -17,16 +15,14 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+from public_locks import Environment, drawn, locker_here, options_of
 from side_by_side import machine
 
 from compat.declare.matrix import patch_of
 from compat.index.interpreters import find
-from compat.index.settings import settings
 from compat.lock.lockfile import Inputs, Lock, Locker, Refusal
 from compat.lock.resolvers import packages_in
-from compat.lock.uv import UvLocker
 
-Environment = tuple[str, tuple[str, ...]]
 MOST_REFUSALS = 20
 
 
@@ -79,18 +75,12 @@ def locked(locker: Locker, python: Version, asked: tuple[str, ...]) -> tuple[str
 
 def main() -> None:
     """Lock each environment of the sample."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("clone", type=Path)
-    parser.add_argument("--sample", type=int, default=1_000)
-    parser.add_argument("--seed", type=int, default=46)
-    parser.add_argument("--minutes", type=float, default=1e9, help="start no lock after this time")
-    options = parser.parse_args()
+    options = options_of(__doc__, "clone")
     until = time.monotonic() + 60 * options.minutes
     every = environments(options.clone)
-    chosen = sorted(every)
-    random.Random(options.seed).shuffle(chosen)
+    chosen = drawn(every, options.seed)
     print(machine(), flush=True)
-    locker = UvLocker(settings(), os.environ, lambda v: (f := find(v, os.environ)) and f.path)
+    locker = locker_here()
     counts: dict[str, Counter[str]] = {"environments": Counter(), "bugs": Counter()}
     for series, asked in chosen[: options.sample]:
         if time.monotonic() > until:
