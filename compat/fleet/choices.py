@@ -349,7 +349,8 @@ def run_plan(
     beyond = [entry for entry in today.unplanned if entry.cell in (*only, *first)]
     entries += [entry for entry in beyond if is_at_hand(parse_cell(entry.cell, matrix))]
     full = {entry.cell for entry in entries}
-    waiting = open_work(snapshot).locked if matrix.suite.core and not only else ()
+    asks_core = bool(matrix.suite.core) and not only
+    waiting = open_work(snapshot, among=snapshot.unanswered).locked if asks_core else ()
     core = _of_core(workspace, budget, (c for c in waiting if c.id not in full and is_at_hand(c)))
     if not (entries or core or snapshot.known):
         message = f"matrix {workspace.name!r} has no locks and no records yet, so nothing is due"

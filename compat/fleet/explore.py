@@ -6,7 +6,7 @@ tenth of the time verifies a random sample of the inferred results.
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -278,9 +278,13 @@ class OpenWork(NamedTuple):
     lockable: tuple[Cell, ...]
 
 
-def open_work(snapshot: Snapshot, only: Callable[[Cell], bool] = lambda cell: True) -> OpenWork:
+def open_work(
+    snapshot: Snapshot,
+    only: Callable[[Cell], bool] = lambda cell: True,
+    among: Sequence[Answer] | None = None,
+) -> OpenWork:
     unlocked, locked, smoked, lockable = list[Cell](), list[Cell](), list[Cell](), list[Cell]()
-    for entry in reversed(snapshot.entries):
+    for entry in reversed(snapshot.entries if among is None else among):
         answer = snapshot.plain.get(entry.cell.id)
         has_lock = entry.lock_digest is not None or (answer is not None and not answer.refusal)
         if has_lock:

@@ -505,6 +505,10 @@ class StoredSnapshot(Snapshot):
         return self._read("known = 1 AND lane = 0")
 
     @cached_property
+    def unanswered(self) -> tuple[Answer, ...]:
+        return self._read("planned = 1 AND lane = 0 AND ifnull(expected, kind) = 'unknown'")
+
+    @cached_property
     def by_id(self) -> Mapping[str, Answer]:
         def one(cell: str) -> Answer:
             if cell not in self._by_id:

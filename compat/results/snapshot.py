@@ -107,6 +107,10 @@ class Snapshot:
     def known(self) -> tuple[Answer, ...]:
         return tuple(entry for entry in self.entries if entry.is_known)
 
+    @cached_property
+    def unanswered(self) -> tuple[Answer, ...]:
+        return tuple(e for e in self.entries if e.planned and e.likely == "unknown")
+
     def limited_to(self, cells: Iterable[str]) -> "Snapshot":
         named = [entry for cell in cells if (entry := self.by_id.get(cell)) and entry.planned]
         entries = [entry for entry in named if not entry.cell.is_in_lane]
