@@ -306,12 +306,12 @@ class AnswerTable:
         }
         if gone or changed:
             numbers = [known[path][0] for path in gone]
-            read = [
-                (path, state, self._store.read(self._store.path(path)))
-                for path, state in changed.items()
-            ]
+            read = partial(map, self._day_of, changed.items())
             self._change(partial(_with_records, numbers=numbers, read=read))
         return len(gone) + len(changed)
+
+    def _day_of(self, changed: tuple[str, tuple[int, int]]) -> tuple[str, tuple[int, int], DayFile]:
+        return *changed, self._store.read(self._store.path(changed[0]))
 
     def _derive(
         self, sources: Sources, state: Mapping[str, bytes], derive: Callable[[Before], Snapshot]
@@ -585,9 +585,11 @@ class _Numbers:
     def of(self, shared: object) -> int:
         known = self._objects.get(id(shared))
         if known is None:
-            number = self.of_body(_sealed(msgspec.msgpack.encode(shared)))
-            known = self._objects[id(shared)] = shared, number
+            known = self._objects[id(shared)] = shared, self.of_value(shared)
         return known[1]
+
+    def of_value(self, shared: object) -> int:
+        return self.of_body(_sealed(msgspec.msgpack.encode(shared)))
 
     def of_body(self, body: bytes) -> int:
         number = self._numbers.get(body)
@@ -600,7 +602,7 @@ class _Numbers:
 def _with_records(
     connection: sqlite3.Connection,
     numbers: Sequence[int],
-    read: Sequence[tuple[str, tuple[int, int], DayFile]],
+    read: Callable[[], Iterable[tuple[str, tuple[int, int], DayFile]]],
 ) -> None:
     touched: set[str] = set()
     for number in numbers:
@@ -609,7 +611,7 @@ def _with_records(
         connection.execute("DELETE FROM runs WHERE file = ?", (number,))
         connection.execute("DELETE FROM files WHERE id = ?", (number,))
     shared = _Numbers(connection)
-    for path, state, day in read:
+    for path, state, day in read():  # one in memory at a time
         newest = max((record.started.timestamp() for _, record in day.records), default=None)
         fault = day.faults[0].message if day.faults else None
         asked = (
@@ -712,8 +714,8 @@ def _encoded_run(record: Record, shared: _Numbers) -> bytes:
         *(getattr(record, name) for name in _ALONE),
         str(record.outcome),
         tuple(map(str, record.outcomes)),
-        shared.of((record.capabilities, record.involved)),
-        shared.of(names),
+        shared.of_value((record.capabilities, record.involved)),
+        shared.of_value(names),
         array("d", values).tobytes(),
     )
     return msgspec.msgpack.encode(body)

@@ -7,10 +7,11 @@ import sqlite3
 import subprocess
 import sys
 import time
+import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, product
 from pathlib import Path
 
 import msgspec
@@ -97,6 +98,22 @@ class TestRefresh:
         store.add(ran("import-fail:abort", day=1))
         assert [table.refresh(), table.refresh()] == [1, 0]
         assert outcomes(table) == ["pass", "import-fail:abort"]
+
+    def test_more_days_do_not_take_more_memory(self, tmp_path: Path) -> None:
+        many = capabilities(**{f"capability-{number}": "yes" for number in range(100)})
+        peaks = []
+        for days in (14, 42):  # more records than are held for pages
+            folder = tmp_path / f"{days}" / "tff"
+            folder.mkdir(parents=True)
+            store = RecordFiles(folder)
+            each = product(range(days), range(20))
+            store.add_all(ran("pass", day=d, second=n, capabilities=many) for d, n in each)
+            with opened(None, store) as table:
+                tracemalloc.start()
+                assert table.refresh() == days
+                peaks.append(tracemalloc.get_traced_memory()[1])
+                tracemalloc.stop()
+        assert peaks[1] < 2 * peaks[0]
 
     def test_a_file_that_is_gone_is_forgotten(
         self, table: AnswerTable, store: RecordFiles, folder: Path
