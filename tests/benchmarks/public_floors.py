@@ -5,7 +5,7 @@ Usage: public_floors.py DATASET LIBRARY... [--log FILE]; DATASET is the folder o
 Where the benchmark has problems about one API for two releases of a library, an older and a newer
 one, its newer solution should pass from a release between them on, its older one up to a release.
 One matrix a library has every release from the oldest to the newest of these, without
-pre-releases, and a capability a solution; `compat run` runs all cells, with wheels only. `compat
+pre-releases, and a capability a solution; `compat run` runs all dated cells, with wheels only. `compat
 blame` is asked about the first two neighbouring releases between which a solution starts to pass.
 Prints Markdown.
 """
@@ -94,12 +94,12 @@ def passing(
     texts = {n: (answers[n], (hidden / f"test_sample_{n}.py").read_text("utf-8")) for n in numbers}
     (folder / "suite" / "problems.json").write_text(json.dumps(texts))
     compat(scratch, "matrix", "discover", "row", "--write")
-    compat(scratch, "run", "row", "*", "--attempts", "1")
+    compat(scratch, "run", "row", "*+dated", "--attempts", "1")
     day = datetime.datetime.now(datetime.timezone.utc).date()
     known = Workspace(folder, day, lambda: scratch / "cache").snapshot
     found, cells = {}, {}
     for entry in known.entries:
-        if entry.cell.recipe == "fresh" and entry.capabilities:
+        if entry.cell.recipe == "dated" and entry.capabilities:
             version = entry.cell.on("library").version
             found[version] = {c.id: c.status == "yes" for c in entry.capabilities}
             cells[version] = entry.id

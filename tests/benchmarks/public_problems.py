@@ -160,7 +160,10 @@ def answer(key: Environment, problems: list[Problem], added: list[str], scratch:
     (folder / "suite" / "test_problems.py").write_text(SUITE + tests)
     texts = {each.number: (each.answer, each.test) for each in problems}
     (folder / "suite" / "problems.json").write_text(json.dumps(texts))
-    for words in (("matrix", "discover", "row", "--write"), ("run", "row", "*", "--attempts", "1")):
+    for words in (
+        ("matrix", "discover", "row", "--write"),
+        ("run", "row", "*[0-9]", "--attempts", "1"),
+    ):
         subprocess.run(
             [sys.executable, "-m", "compat", *words], cwd=scratch, check=False, capture_output=True
         )
