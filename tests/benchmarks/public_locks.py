@@ -37,13 +37,15 @@ def environments(problems: Iterable[dict[str, Any]]) -> Counter[Environment]:
     return found
 
 
-def options_of(description: str | None, place: str) -> argparse.Namespace:
-    """Parse where the data are, and which environments to lock for how long."""
+def options_of(description: str | None, place: str, *flags: str) -> argparse.Namespace:
+    """Parse where the data are, which environments to lock for how long, and flags."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument(place, type=Path)
     parser.add_argument("--sample", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=46)
     parser.add_argument("--minutes", type=float, default=1e9, help="start no lock after this time")
+    for flag in flags:
+        parser.add_argument(flag, action="store_true")
     return parser.parse_args()
 
 

@@ -1,15 +1,19 @@
 """How many pinned environments of BugsInPy lock, as declared or with fewer pins?
 
-Usage: public_pinned.py BUGSINPY [--sample N] [--seed N] [--minutes N]; BUGSINPY is a clone of
-soarsmu/BugsInPy. A pin that the resolver's refusal names gives way to any version; each one that
-is not needed for the lock is put back. Lines of a checkout are left out. Locks have wheels only,
-are made with the index of today and are not installed. Prints Markdown.
+Usage: public_pinned.py BUGSINPY [--sample N] [--seed N] [--minutes N] [--install]; BUGSINPY is a
+clone of soarsmu/BugsInPy. A pin that the resolver's refusal names gives way to any version; each
+one that is not needed for the lock is put back. Lines of a checkout are left out. Locks have wheels
+only and are made with the index of today. With --install each lock is installed by its hashes, and
+the modules of every package that the list names are imported, each by itself. Prints Markdown.
 """
 
 import os
 import re
+import subprocess
+import tempfile
 import time
 from collections import Counter
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -20,6 +24,7 @@ from side_by_side import machine
 
 from compat.declare.matrix import patch_of
 from compat.index.interpreters import find
+from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Inputs, Lock, Locker, Refusal
 from compat.lock.resolvers import packages_in
 
@@ -41,8 +46,8 @@ def environments(clone: Path) -> Counter[Environment]:
     return found
 
 
-def locked(locker: Locker, python: Version, asked: tuple[str, ...]) -> tuple[str, int]:
-    """Return `locks` or why not, and how many pins had to give way."""
+def locked(locker: Locker, python: Version, asked: tuple[str, ...]) -> tuple[Lock | str, int]:
+    """Return the lock or why there is none, and how many pins had to give way."""
     try:
         pins = {canonicalize_name(Requirement(line).name): line for line in asked}
     except InvalidRequirement:
@@ -68,14 +73,51 @@ def locked(locker: Locker, python: Version, asked: tuple[str, ...]) -> tuple[str
     if isinstance(refusal, Refusal):
         return f"refused: {refusal.cause}", 0
     for name in sorted(free):
-        if isinstance(answer(free - {name}), Lock):
+        if isinstance(nearer := answer(free - {name}), Lock):
             free.remove(name)
-    return "locks", len(free)
+            refusal = nearer
+    return refusal, len(free)
+
+
+def modules_of(site: Path, names: Container[str]) -> Iterator[str]:
+    """Yield the modules at the top of the installed packages of these names."""
+    for about in sorted(site.glob("*.dist-info")):
+        if canonicalize_name(about.name.partition("-")[0]) in names:
+            files = (line.partition(",")[0] for line in (about / "RECORD").read_text().splitlines())
+            tops = {re.split(r"/|\.py$", file)[0] for file in files if file.endswith(".py")}
+            yield from sorted(top for top in tops if top.isidentifier() and top != "tests")
+
+
+def imported(lock: Lock, python: str, asked: tuple[str, ...]) -> str:
+    """Install a lock and import what the list names; return what fails, or nothing."""
+    names = {canonicalize_name(Requirement(line).name) for line in asked}
+    with tempfile.TemporaryDirectory() as folder:
+        home, listed = Path(folder) / "env", Path(folder) / "lock.txt"
+        listed.write_text(encode_lock(lock))
+        words = ["uv", "pip", "install", "--require-hashes", "--no-deps", "-r", str(listed)]
+        for command in (["uv", "venv", "-q", "-p", python, str(home)], [*words, "-p", str(home)]):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                return f"does not install: {done.stderr.strip()[-200:]}"
+        (site,) = home.glob("lib/*/site-packages")
+        failing = []
+        for module in modules_of(site, names):
+            done = subprocess.run(
+                [str(home / "bin" / "python"), "-c", f"import {module}"],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+            if done.returncode:
+                failing.append(f"{module}: {done.stderr.strip().splitlines()[-1][:120]}")
+        return "; ".join(failing)
 
 
 def main() -> None:
     """Lock each environment of the sample."""
-    options = options_of(__doc__, "clone")
+    options = options_of(__doc__, "clone", "--install")
     until = time.monotonic() + 60 * options.minutes
     every = environments(options.clone)
     chosen = drawn(every, options.seed)
@@ -88,9 +130,14 @@ def main() -> None:
         found = find(Version(series), os.environ) if series else None
         python = found.version if found else patch_of(Version(series))
         what, given_up = locked(locker, python, asked)
-        if what == "locks":
+        if isinstance(what, Lock):
+            lock = what
             parts = ((0, "locks as declared"), (1, "with one pin less"), (5, "with 2 to 5 less"))
             what = next((words for most, words in parts if given_up <= most), "with more less")
+            if options.install:
+                fails = imported(lock, found.path if found else str(python), asked)
+                print(f"  imports: {fails or 'all'}", flush=True)
+                what += ", imports" if not fails else ", an import fails"
         counts["environments"][what] += 1
         counts["bugs"][what] += every[series, asked]
         print(f"{series}, {len(asked)} lines: {what} ({given_up})", flush=True)

@@ -35,6 +35,8 @@ from compat.workspace import Workspace
 # By the size of what they install, the small ones first; others stand between.
 SMALL = ("tqdm", "jinja2", "falcon", "flask", "tornado", "networkx", "pytest", "sympy", "pillow")
 LARGE = ("librosa", "geopandas", "gradio", "spacy", "mitmproxy", "lightgbm", "kymatio", "torch")
+# Libraries whose module has another name.
+MODULES = {"pillow": "PIL", "scikit-learn": "sklearn"}
 # What the harness adds, by Python (gitchameleon/create_venvs.py at 630daf9d).
 ADDED = {
     "3.7": ("numpy==1.21.6", "scipy==1.7.1", "pytest==6.2.5"),
@@ -51,6 +53,7 @@ requirements = {requirements}
 
 [suite]
 path = "suite"
+module = "{module}"
 requirements = {added}
 seconds = 600
 
@@ -69,10 +72,12 @@ select = {{ specifier = "=={version}", keep = "each" }}
 """
 POLICY = 'default_months = 36\ncadence = "quarterly"\nnotice_days = 60\nwitnesses = 2\n'
 SUITE = """
+import importlib.util
 import json
 import pathlib
 import subprocess
 import sys
+import unittest
 
 import pytest
 
@@ -86,6 +91,14 @@ def answered(number, folder):
     words = [sys.executable, "-m", "pytest", "--disable-warnings", "-q", str(folder)]
     done = subprocess.run(words, cwd=str(folder), timeout=60, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, universal_newlines=True)
+    if done.returncode:
+        # Again in this process, so that a failure is known by its own exception.
+        sys.path.insert(0, str(folder))
+        place = folder / "test_sample.py"
+        spec = importlib.util.spec_from_file_location(f"test_sample_{number}", place)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        unittest.defaultTestLoader.loadTestsFromModule(module).debug()
     assert not done.returncode, done.stdout[-2000:]
 """
 TEST = """
@@ -138,6 +151,7 @@ def answer(key: Environment, problems: list[Problem], added: list[str], scratch:
             added=json.dumps(added),
             python=own.version if own else patch_of(Version(python)),
             library=name,
+            module=MODULES.get(name, ""),
             version=version,
         )
     )
@@ -146,7 +160,10 @@ def answer(key: Environment, problems: list[Problem], added: list[str], scratch:
     (folder / "suite" / "test_problems.py").write_text(SUITE + tests)
     texts = {each.number: (each.answer, each.test) for each in problems}
     (folder / "suite" / "problems.json").write_text(json.dumps(texts))
-    for words in (("matrix", "discover", "row", "--write"), ("run", "row", "*", "--attempts", "1")):
+    for words in (
+        ("matrix", "discover", "row", "--write"),
+        ("run", "row", "*[0-9]", "--attempts", "1"),
+    ):
         subprocess.run(
             [sys.executable, "-m", "compat", *words], cwd=scratch, check=False, capture_output=True
         )
