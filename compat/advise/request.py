@@ -53,13 +53,8 @@ class Want(Value, frozen=True):
         )
         candidates = (Version("0"), *self.bounds, *above)
         return len(self.bounds) < len(self.specifier) or any(
-            meets(self.specifier, self._coordinate(each), (each,)) for each in candidates
+            meets(self.specifier, self.axis.coordinate(each), (each,)) for each in candidates
         )
-
-    def _coordinate(self, version: Version) -> Version:
-        if isinstance(self.axis, InterpreterAxis):
-            return Version(minor_series(version))
-        return self.axis.select.coordinate(version)
 
 
 class Request(Value, frozen=True):
@@ -187,7 +182,7 @@ def patches(series: Version) -> tuple[Version, ...]:
 
 
 def label(axis: Axis) -> str:
-    return "Python" if isinstance(axis, InterpreterAxis) else axis.package
+    return axis.package or "Python"
 
 
 def _requirement(word: str) -> Requirement:

@@ -551,11 +551,10 @@ def _release_words(as_of: Evaluation, extension: Extension) -> str | None:
             return None
         verb = "was due" if series.planned else "came out"
         return f"{verb} on {series.released} ({series.source})"
-    select = extension.axis.select
     releases = [
         release
         for release in as_of.snapshot.catalogue.newer_than(extension.axis)
-        if select.series(release.version) == extension.version
+        if extension.axis.coordinate(release.version) == extension.version
     ]
     uploaded = min((r.uploaded.date() for r in releases if r.uploaded is not None), default=None)
     if uploaded is None:
@@ -570,10 +569,9 @@ def _proposal(as_of: Evaluation, extension: Extension, release_words: str) -> Pr
     newest = f"the newest that the matrix asks about is {extension.newest}"
     evidence = tuple(_evidence(as_of, extension))
     objections = tuple(_objections(as_of, extension, evidence))
-    because, taken_in = f"Blocked: extending the matrix to {version}.", [version]
-    if not isinstance(axis, InterpreterAxis):
-        newer = as_of.snapshot.catalogue.newer_than(axis)
-        taken_in = sorted({axis.select.series(release.version) for release in newer})
+    because = f"Blocked: extending the matrix to {version}."
+    newer = as_of.snapshot.catalogue.newer_than(axis)
+    taken_in = sorted({axis.coordinate(release.version) for release in newer}) or [version]
     if not objections:
         extent = "the core of the suite" if evidence[0].evidence == "smoke" else "the whole suite"
         because = f"So the matrix can be extended to {version}: a run of {extent} supports it."

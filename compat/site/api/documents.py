@@ -20,12 +20,11 @@ from compat.advise.commands import Commands, commands, shell_lines
 from compat.advise.request import label
 from compat.advise.rows import AdviceAxis, AdviceTable, ProofWords, ShellLines, advise_rows
 from compat.declare.capabilities import Described
-from compat.declare.matrix import Axis, Floor, InterpreterAxis
+from compat.declare.matrix import Axis, Floor
 from compat.declare.platforms import PLATFORMS, PlatformName, target_of
 from compat.declare.suite_table import Tier
-from compat.index.release import Release
 from compat.lock.lockfile import Lock
-from compat.plan.cell import RECIPES, Recipe, axis_coordinates
+from compat.plan.cell import RECIPES, Recipe
 from compat.plan.feasible import Obstacle
 from compat.policy.calendar import Bar, MinimumVersions, Outlook, ScheduledMove
 from compat.policy.proposal import Proposal
@@ -134,10 +133,8 @@ def axes_of(report: MatrixReport) -> tuple[AxisCoordinates, ...]:
             name=axis.name,
             short=axis.short,
             label=label(axis),
-            package=None if isinstance(axis, InterpreterAxis) else axis.package,
-            coordinates=tuple(
-                str(coordinate.version) for coordinate in axis_coordinates(axis, snapshot.catalogue)
-            ),
+            package=axis.package,
+            coordinates=tuple(map(str, snapshot.catalogue.coordinates(axis))),
         )
         for axis in snapshot.matrix.axes
     )
@@ -688,7 +685,7 @@ def as_of_documents(report: MatrixReport) -> list[AsOfDocument]:
 def release_document(
     report: MatrixReport, axis: Axis, version: Version, entries: Sequence[Answer]
 ) -> ReleaseDocument:
-    releases = _releases(report, axis, version)
+    releases = report.snapshot.catalogue.members(axis, version)
     published = next((r.published for r in reversed(releases) if r.published is not None), None)
     required = None if published is None else published.requires_python
     is_subject = axis.name == report.snapshot.matrix.subject
@@ -708,14 +705,6 @@ def release_document(
             entry.cell.id for entry in entries if entry.runs or entry.lock_digest is not None
         ),
         ruled_out=tuple(_reasons(entries)),
-    )
-
-
-def _releases(report: MatrixReport, axis: Axis, version: Version) -> tuple[Release, ...]:
-    return (
-        ()
-        if isinstance(axis, InterpreterAxis)
-        else report.snapshot.catalogue.members(axis, version)
     )
 
 
