@@ -12,7 +12,6 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from compat.declare.matrix import Axis, InterpreterAxis, Matrix
-from compat.declare.parsing import minor_series
 from compat.errors import UsageError
 from compat.index.release import Catalogue
 from compat.value import Value
@@ -136,9 +135,11 @@ def meets(specifier: SpecifierSet, at: Version, releases: Iterable[Version]) -> 
 
 def unavailable(want: Want, catalogue: Catalogue) -> str:
     axis, bounds = want.axis, want.bounds
-    if isinstance(axis, InterpreterAxis):
-        series = [minor_series(release) for release in axis.releases]
-        return f"the matrix has no Python {want.specifier}: it has {series[0]} to {series[-1]}"
+    if axis.package is None:
+        series = [*axis.series]
+        return (
+            f"the matrix has no {label(axis)} {want.specifier}: it has {series[0]} to {series[-1]}"
+        )
     every = [release.version for release in catalogue.of(axis).releases]
     newest = max(
         (*every, *(release.version for release in catalogue.newer_than(axis))), default=None

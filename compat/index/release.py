@@ -191,7 +191,7 @@ class Catalogue(Value, frozen=True):
         packages = (package if p.name == package.name else p for p in self.packages)
         return msgspec.structs.replace(self, packages=tuple(packages))
 
-    def of(self, axis: PackageAxis) -> Package:
+    def of(self, axis: Axis) -> Package:
         return self.package(axis.normalised_name)
 
     def coordinates(self, axis: Axis) -> tuple[Version, ...]:

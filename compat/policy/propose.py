@@ -197,7 +197,7 @@ class FloorSteps:
     def _lowest_run(self, to: Version, proofs: Sequence[FloorEvidence]) -> Version | None:
         # The lowest release of a series that its supporting cells installed, if not its first; None
         # without a lock.
-        if isinstance(self.axis, InterpreterAxis) or self.as_of.looks_back:
+        if self.axis.package is None or self.as_of.looks_back:
             return None
         by_id, name = self.as_of.snapshot.by_id, self.axis.name
         supporting = (by_id[c.cell] for proof in proofs for c in proof.evidence if c.supports)
@@ -212,7 +212,7 @@ class FloorSteps:
     def _too_young(self, to: Version, ran: Version | None) -> Iterator[Objection]:
         window = self.as_of.policy.window(self.axis)
         months = window.months
-        if ran is None or months is None or isinstance(self.axis, InterpreterAxis):
+        if ran is None or months is None or self.axis.package is None:
             return
         days: dict[tuple[int, ...], datetime.datetime] = {}
         for release in self.as_of.catalogue.of(self.axis).releases:
