@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from packaging.version import Version
 
-from compat.declare.matrix import InterpreterAxis
 from compat.errors import DeclarationError
 from compat.files import read, read_if_there, texts_below, tree_state, write
 from compat.index.kept import encode_catalogue
 from compat.lock.lockfile import Lock, Refusal
-from compat.plan.cell import Cell, axis_coordinates, parse_cell, readable_cell
+from compat.plan.cell import Cell, parse_cell, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Infeasible, Plan, facts_for, fate_of, plan
 from compat.results.clauses import Disproof, FileClause, KeptClauses
@@ -353,10 +352,10 @@ def _move(snapshot: Snapshot, proposal: Proposal) -> Move:
     axis = next(axis for axis in snapshot.matrix.axes if axis.name == proposal.axis)
     is_extension = proposal.kind == "extend"
     return Move(
-        package=None if isinstance(axis, InterpreterAxis) else axis.package,
+        package=axis.package,
         floor=proposal.current if is_extension else proposal.lowest_run or proposal.proposed,
         before=proposal.current,
-        known=tuple(c.version for c in axis_coordinates(axis, snapshot.catalogue)),
+        known=snapshot.catalogue.coordinates(axis),
         added=proposal.proposed if is_extension else None,
     )
 

@@ -28,7 +28,7 @@ from compat.advise.named_builds import (
     stand_ins,
 )
 from compat.advise.package_list import PackageList
-from compat.declare.matrix import InterpreterAxis, Matrix, PackageAxis
+from compat.declare.matrix import Axis, Matrix
 from compat.declare.parsing import minor_series, parsed
 from compat.index.release import Published, Release
 from compat.lock.lock_text import locked_version, read_pins
@@ -335,14 +335,11 @@ class _Question:
             for axis in matrix.axes
         }
 
-        def off(tested: TestedSet, axis: InterpreterAxis | PackageAxis) -> int:
+        def off(tested: TestedSet, axis: Axis) -> int:
             """How many coordinates lie between; an unknown one has no distance."""
             own = tested.entry.cell.on(axis.name).version
-            if isinstance(axis, InterpreterAxis):
-                wanted = self._series
-            else:
-                version = versions.get(axis.normalised_name)
-                wanted = None if version is None else axis.select.coordinate(version)
+            version = versions.get(axis.normalised_name) if axis.package else self.python
+            wanted = None if version is None else axis.coordinate(version)
             if wanted is None or wanted == own:
                 return 0
             low, high = sorted((own, wanted))

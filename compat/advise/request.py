@@ -12,7 +12,6 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from compat.declare.matrix import Axis, InterpreterAxis, Matrix
-from compat.declare.parsing import minor_series
 from compat.errors import UsageError
 from compat.index.release import Catalogue
 from compat.value import Value
@@ -53,13 +52,8 @@ class Want(Value, frozen=True):
         )
         candidates = (Version("0"), *self.bounds, *above)
         return len(self.bounds) < len(self.specifier) or any(
-            meets(self.specifier, self._coordinate(each), (each,)) for each in candidates
+            meets(self.specifier, self.axis.coordinate(each), (each,)) for each in candidates
         )
-
-    def _coordinate(self, version: Version) -> Version:
-        if isinstance(self.axis, InterpreterAxis):
-            return Version(minor_series(version))
-        return self.axis.select.coordinate(version)
 
 
 class Request(Value, frozen=True):
@@ -141,9 +135,11 @@ def meets(specifier: SpecifierSet, at: Version, releases: Iterable[Version]) -> 
 
 def unavailable(want: Want, catalogue: Catalogue) -> str:
     axis, bounds = want.axis, want.bounds
-    if isinstance(axis, InterpreterAxis):
-        series = [minor_series(release) for release in axis.releases]
-        return f"the matrix has no Python {want.specifier}: it has {series[0]} to {series[-1]}"
+    if axis.package is None:
+        series = [*axis.series]
+        return (
+            f"the matrix has no {label(axis)} {want.specifier}: it has {series[0]} to {series[-1]}"
+        )
     every = [release.version for release in catalogue.of(axis).releases]
     newest = max(
         (*every, *(release.version for release in catalogue.newer_than(axis))), default=None
@@ -187,7 +183,7 @@ def patches(series: Version) -> tuple[Version, ...]:
 
 
 def label(axis: Axis) -> str:
-    return "Python" if isinstance(axis, InterpreterAxis) else axis.package
+    return axis.package or "Python"
 
 
 def _requirement(word: str) -> Requirement:

@@ -22,7 +22,6 @@ from compat.errors import DeclarationError, Fault, IndexUnreachable, UsageError
 from compat.index.discover import THREADS
 from compat.index.settings import has_extras
 from compat.lock.lock_text import kept_lock
-from compat.plan.cell import axis_coordinates
 from compat.results.judge import refuted
 from compat.site.wording import count
 from compat.workspace import Workspace
@@ -82,7 +81,7 @@ def discover_command(
     workspace = workspace_of(matrix)
     before, after = pipeline.discovered(workspace, write)
     axes = {
-        axis.name: [str(c.version) for c in axis_coordinates(axis, workspace.rediscovered)]
+        axis.name: [*map(str, workspace.rediscovered.coordinates(axis))]
         for axis in workspace.matrix.axes
     }
     if given.as_json:

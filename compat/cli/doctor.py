@@ -26,7 +26,7 @@ from compat.lock.resolvers import PYTHON
 
 if TYPE_CHECKING:
     from compat.advise.diagnosis import Diagnosis, KnownFacts
-    from compat.declare.matrix import InterpreterAxis, PackageAxis
+    from compat.declare.matrix import Axis
     from compat.declare.platforms import PlatformName
     from compat.results.answer import Answer
     from compat.workspace import Workspace
@@ -330,9 +330,8 @@ def _say_problems(shown: Iterable[tuple[str, str]], total: int) -> None:
         say(f"  and {count(total - _PROBLEMS, 'more problem')}: --json has all")
 
 
-def _version_of(axis: "InterpreterAxis | PackageAxis", packages: PackageList) -> Version | None:
-    name = getattr(axis, "normalised_name", PYTHON) if hasattr(axis, "package") else PYTHON
-    return packages.python if name == PYTHON else packages.versions.get(name)
+def _version_of(axis: "Axis", packages: PackageList) -> Version | None:
+    return packages.versions.get(axis.normalised_name) if axis.package else packages.python
 
 
 def _general(asked: _Asked, answers: "list[tuple[Workspace, Diagnosis]]") -> tuple[Finding, ...]:

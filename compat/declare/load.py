@@ -8,7 +8,6 @@ from typing import TypeVar
 import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import Version
 
 from compat.declare.faults import (
     Finding,
@@ -213,7 +212,7 @@ def _rules(matrix: Matrix) -> Iterator[Finding]:
                     )
                     yield Finding("meaningless", place, message)
             elif isinstance(axis, InterpreterAxis) and not specifier.is_unsatisfiable():
-                series = _all_series(axis)
+                series = [*axis.series]
                 if not any(specifier.contains(version, prereleases=True) for version in series):
                     message = f"{shown(str(specifier))} holds for no series of axis {axis.name!r}"
                     message = f"{message}: {', '.join(map(str, series))}"
@@ -257,7 +256,7 @@ def _floors(matrix: Matrix) -> Iterator[Finding]:
             hint = f"delete the floor; allowed: {', '.join(others)}"
             yield Finding("subject-floor", ("floors", i, "axis"), message, hint)
         elif isinstance(axis, InterpreterAxis):
-            wanted, series = str(floor.at), [str(version) for version in _all_series(axis)]
+            wanted, series = str(floor.at), [*map(str, axis.series)]
             if wanted not in series:
                 what = f"{shown(wanted)} is no series of axis {axis.name!r}"
                 message = f"{what}; {choice(wanted, series)}"
@@ -298,10 +297,6 @@ def _requirements(matrix: Matrix) -> Iterator[Finding]:
         if axis is not None:
             message = f"{shown(text)} names the package of axis {axis!r}, whose version is the"
             yield Finding("coordinate-package", path, f"{message} cell's to choose", "delete it")
-
-
-def _all_series(axis: InterpreterAxis) -> list[Version]:
-    return sorted({Version(minor_series(release)) for release in axis.releases})
 
 
 def lint_policy(

@@ -1,7 +1,7 @@
 """The declared matrix and policy as frozen values, and a matrix with one version more."""
 
 import datetime
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import msgspec
 from packaging.specifiers import Specifier, SpecifierSet
@@ -134,6 +134,10 @@ class InterpreterAxis(StrictValue, frozen=True, tag_field="kind", tag="interpret
     `3.11` uses the newest patch that this version of compat knows.
     """
 
+    # It is no package of the index.
+    package: ClassVar[None] = None
+    normalised_name: ClassVar[str] = ""
+
     name: parsing.Name
     short: parsing.Short
     releases: Annotated[tuple[Version, ...], msgspec.Meta(min_length=1, max_length=50)]
@@ -141,6 +145,14 @@ class InterpreterAxis(StrictValue, frozen=True, tag_field="kind", tag="interpret
     @property
     def patches(self) -> tuple[Version, ...]:
         return tuple(map(patch_of, self.releases))
+
+    @property
+    def series(self) -> dict[Version, Version]:
+        """The series, oldest first, each with its patch."""
+        return {self.coordinate(patch): patch for patch in sorted(self.patches)}
+
+    def coordinate(self, version: Version) -> Version:
+        return Version(parsing.minor_series(version))
 
 
 class PackageAxis(StrictValue, frozen=True, tag_field="kind", tag="package"):
@@ -155,6 +167,9 @@ class PackageAxis(StrictValue, frozen=True, tag_field="kind", tag="package"):
     @property
     def normalised_name(self) -> NormalizedName:
         return canonicalize_name(self.package)
+
+    def coordinate(self, version: Version) -> Version:
+        return self.select.coordinate(version)
 
 
 Axis = InterpreterAxis | PackageAxis

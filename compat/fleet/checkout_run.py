@@ -30,7 +30,7 @@ from compat.lock.mixed import (
 )
 from compat.lock.recipe import locked_cell
 from compat.lock.sources import SourceRelease
-from compat.plan.cell import Cell, Recipe, axis_coordinates, local_cell, parse_cell
+from compat.plan.cell import Cell, Recipe, local_cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import (
     Infeasible,
@@ -147,7 +147,7 @@ class CheckoutCells:
         """Of `newest`, the newest that is neither yanked nor a pre-release."""
         matrix = self.workspace.matrix
         axis, catalogue = matrix.subject_axis, self.released.catalogue
-        versions = [coordinate.version for coordinate in axis_coordinates(axis, catalogue)]
+        versions = catalogue.coordinates(axis)
         if text != NEWEST:
             with contextlib.suppress(InvalidVersion):
                 text = str(Version(text))

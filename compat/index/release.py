@@ -13,7 +13,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
 from packaging.version import Version
 
-from compat.declare.matrix import PackageAxis, Selector
+from compat.declare.matrix import Axis, PackageAxis, Selector
 from compat.errors import NoPage
 from compat.value import StrictValue, Value
 
@@ -181,7 +181,7 @@ class Catalogue(Value, frozen=True):
         own = (package for package in self.prereleases if package.name == axis.normalised_name)
         return next((release for package in own for release in package.releases), None)
 
-    def newer_than(self, axis: PackageAxis) -> tuple[Release, ...]:
+    def newer_than(self, axis: Axis) -> tuple[Release, ...]:
         """Return the releases after those that an axis selects, that a higher bound admits."""
         own = (package.releases for package in self.newer if package.name == axis.normalised_name)
         return next(own, ())
@@ -191,13 +191,21 @@ class Catalogue(Value, frozen=True):
         packages = (package if p.name == package.name else p for p in self.packages)
         return msgspec.structs.replace(self, packages=tuple(packages))
 
-    def of(self, axis: PackageAxis) -> Package:
+    def of(self, axis: Axis) -> Package:
         return self.package(axis.normalised_name)
 
-    def members(self, axis: PackageAxis, coordinate: Version) -> tuple[Release, ...]:
-        return self.of(axis).members(coordinate, axis.select)
+    def coordinates(self, axis: Axis) -> tuple[Version, ...]:
+        if isinstance(axis, PackageAxis):
+            return self.of(axis).coordinates(axis.select)
+        return tuple(axis.series)
 
-    def came_out(self, axis: PackageAxis, coordinate: Version) -> datetime.datetime | None:
+    def members(self, axis: Axis, coordinate: Version) -> tuple[Release, ...]:
+        """Return the releases of a coordinate; the interpreter has none."""
+        if isinstance(axis, PackageAxis):
+            return self.of(axis).members(coordinate, axis.select)
+        return ()
+
+    def came_out(self, axis: Axis, coordinate: Version) -> datetime.datetime | None:
         return earliest_upload(self.members(axis, coordinate))
 
 

@@ -5,7 +5,7 @@ declared order.
 import difflib
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Literal
 
@@ -13,8 +13,7 @@ import msgspec
 from packaging.version import InvalidVersion, Version
 
 from compat.declare.faults import choice
-from compat.declare.matrix import Axis, InterpreterAxis, Matrix
-from compat.declare.parsing import minor_series
+from compat.declare.matrix import Axis, Matrix
 from compat.declare.platforms import PLATFORM_NAMES, PLATFORMS
 from compat.errors import UsageError
 from compat.index.release import Catalogue
@@ -208,11 +207,7 @@ def _recipe(text: str) -> Recipe:
 
 
 def axis_coordinates(axis: Axis, catalogue: Catalogue) -> tuple[Coordinate, ...]:
-    versions: Iterable[Version]
-    if isinstance(axis, InterpreterAxis):
-        versions = sorted(Version(minor_series(release)) for release in axis.releases)
-    else:
-        versions = catalogue.of(axis).coordinates(axis.select)
+    versions = catalogue.coordinates(axis)
     return tuple(Coordinate(axis=axis.name, short=axis.short, version=v) for v in versions)
 
 

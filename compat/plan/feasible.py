@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import ANY, NOTHING, Matrix, Outside, PackageAxis, Relaxation, Rule
-from compat.declare.parsing import minor_series, parsed
+from compat.declare.parsing import parsed
 from compat.declare.platforms import target_words
 from compat.index.release import (
     Artifact,
@@ -120,7 +120,7 @@ class Installable:
         self._matrix = matrix
         self._catalogue = catalogue
         self._axes = {axis.name: axis for axis in matrix.packages}
-        self.patches = {Version(minor_series(p)): p for p in matrix.interpreters.patches}
+        self.patches = matrix.interpreters.series
         self.releases = cache(self._members)
         self.usable = cache(self._usable)
         self.obstacle = cache(self._obstacle)

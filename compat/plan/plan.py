@@ -164,7 +164,7 @@ def extensions(facts: Feasibility) -> Iterator[Extension]:
             series = sorted(map(Version, NEWEST))
         else:
             releases = facts.catalogue.newer_than(axis)
-            series = [axis.select.series(releases[-1].version)] if releases else []
+            series = [axis.coordinate(releases[-1].version)] if releases else []
         for version in series:
             if version > newest[axis.name]:
                 obstacles: dict[Recipe, tuple[str, Obstacle]] = {}
@@ -201,7 +201,7 @@ def extended_facts(facts: Feasibility, cell: Cell) -> Feasibility | None:
                 catalogue = msgspec.structs.replace(catalogue, required=())
             else:
                 newer = catalogue.newer_than(axis)
-                under = [r for r in newer if axis.select.series(r.version) == wanted]
+                under = [r for r in newer if axis.coordinate(r.version) == wanted]
                 if axis.name == matrix.subject or not under:
                     return None
                 own = catalogue.of(axis)

@@ -102,11 +102,11 @@ def rule_of(window: Window) -> str:
 
 def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, ...]:
     if isinstance(axis, InterpreterAxis):
-        oldest = min(Version(minor_series(release)) for release in axis.releases)
+        oldest = min(axis.series)
         return tuple(series for series in PYTHONS if series.version >= oldest)
     source = f"upload time of {axis.package} on the package index"
     releases = list[VersionRelease]()
-    for version in catalogue.of(axis).coordinates(axis.select):
+    for version in catalogue.coordinates(axis):
         first = catalogue.came_out(axis, version)
         minors: dict[tuple[int, ...], datetime.date] = {}
         for release in catalogue.members(axis, version) if axis.select.keep == "major" else ():
@@ -369,11 +369,10 @@ class Evaluation:
     @cached_property
     def newest(self) -> tuple[Version, Release] | None:
         axis = self.matrix.subject_axis
-        package = self.catalogue.of(axis)
-        for coordinate in reversed(axis_coordinates(axis, self.catalogue)):
-            for release in reversed(package.members(coordinate.version, axis.select)):
+        for version in reversed(self.catalogue.coordinates(axis)):
+            for release in reversed(self.catalogue.members(axis, version)):
                 if release.has_usable_file:
-                    return coordinate.version, release
+                    return version, release
         return None
 
     @property
@@ -447,32 +446,27 @@ class Evaluation:
             return None
         if isinstance(axis, InterpreterAxis):
             return published.requires_python
-        patches = self.matrix.interpreters.patches
-        patch = max(p for p in patches if Version(minor_series(p)) == self.newest_python)
+        patch = self.matrix.interpreters.series[self.newest_python]
         markers = marker_values(patch, self.matrix.platform)
         asked = named(active(published, markers), axis.normalised_name)
         parts = (str(requirement.specifier) for requirement in asked)
         return SpecifierSet(",".join(filter(None, parts))) if asked else None
 
     def releases(self, axis: Axis, version: Version) -> tuple[Version, ...]:
-        if isinstance(axis, InterpreterAxis):
-            return ()
-        package = self.catalogue.of(axis)
-        return tuple(release.version for release in package.members(version, axis.select))
+        return tuple(release.version for release in self.catalogue.members(axis, version))
 
     def _declared(self, axis: Axis) -> Version | None:
         asked, versions = self.asks(axis), self.existing[axis.name]
         if asked is None:
             return None
         if isinstance(axis, InterpreterAxis):
-            patches = {Version(minor_series(patch)): patch for patch in axis.patches}
-            admitted = [v for v in versions if asked.contains(patches[v], prereleases=True)]
+            admitted = [v for v in versions if asked.contains(axis.series[v], prereleases=True)]
         else:
             admitted = [v for v in versions if any(asked.filter(self.releases(axis, v), True))]
         return min(admitted, default=None)
 
     def _existing(self, axis: Axis) -> tuple[Version, ...]:
-        known = tuple(coordinate.version for coordinate in axis_coordinates(axis, self.catalogue))
+        known = self.catalogue.coordinates(axis)
         if isinstance(axis, PackageAxis):
             return known
         series = version_releases(axis, self.catalogue)

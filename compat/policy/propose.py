@@ -197,7 +197,7 @@ class FloorSteps:
     def _lowest_run(self, to: Version, proofs: Sequence[FloorEvidence]) -> Version | None:
         # The lowest release of a series that its supporting cells installed, if not its first; None
         # without a lock.
-        if isinstance(self.axis, InterpreterAxis) or self.as_of.looks_back:
+        if self.axis.package is None or self.as_of.looks_back:
             return None
         by_id, name = self.as_of.snapshot.by_id, self.axis.name
         supporting = (by_id[c.cell] for proof in proofs for c in proof.evidence if c.supports)
@@ -212,7 +212,7 @@ class FloorSteps:
     def _too_young(self, to: Version, ran: Version | None) -> Iterator[Objection]:
         window = self.as_of.policy.window(self.axis)
         months = window.months
-        if ran is None or months is None or isinstance(self.axis, InterpreterAxis):
+        if ran is None or months is None or self.axis.package is None:
             return
         days: dict[tuple[int, ...], datetime.datetime] = {}
         for release in self.as_of.catalogue.of(self.axis).releases:
@@ -551,11 +551,10 @@ def _release_words(as_of: Evaluation, extension: Extension) -> str | None:
             return None
         verb = "was due" if series.planned else "came out"
         return f"{verb} on {series.released} ({series.source})"
-    select = extension.axis.select
     releases = [
         release
         for release in as_of.snapshot.catalogue.newer_than(extension.axis)
-        if select.series(release.version) == extension.version
+        if extension.axis.coordinate(release.version) == extension.version
     ]
     uploaded = min((r.uploaded.date() for r in releases if r.uploaded is not None), default=None)
     if uploaded is None:
@@ -570,10 +569,9 @@ def _proposal(as_of: Evaluation, extension: Extension, release_words: str) -> Pr
     newest = f"the newest that the matrix asks about is {extension.newest}"
     evidence = tuple(_evidence(as_of, extension))
     objections = tuple(_objections(as_of, extension, evidence))
-    because, taken_in = f"Blocked: extending the matrix to {version}.", [version]
-    if not isinstance(axis, InterpreterAxis):
-        newer = as_of.snapshot.catalogue.newer_than(axis)
-        taken_in = sorted({axis.select.series(release.version) for release in newer})
+    because = f"Blocked: extending the matrix to {version}."
+    newer = as_of.snapshot.catalogue.newer_than(axis)
+    taken_in = sorted({axis.coordinate(release.version) for release in newer}) or [version]
     if not objections:
         extent = "the core of the suite" if evidence[0].evidence == "smoke" else "the whole suite"
         because = f"So the matrix can be extended to {version}: a run of {extent} supports it."

@@ -107,7 +107,7 @@ def due_of(
 def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
     """The feasible cells of a new release, then those near a floor; the order counts."""
     catalogue, matrix = snapshot.catalogue, snapshot.matrix
-    coordinates = {a.name: [c.version for c in axis_coordinates(a, catalogue)] for a in matrix.axes}
+    coordinates = {axis.name: catalogue.coordinates(axis) for axis in matrix.axes}
     subject = matrix.subject
     newest = coordinates[subject][-1] if coordinates[subject] else None
     # The coordinates of each package axis released after the first run of the matrix.

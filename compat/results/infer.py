@@ -15,7 +15,6 @@ from types import MappingProxyType
 import msgspec
 from packaging.version import Version
 
-from compat.declare.matrix import InterpreterAxis
 from compat.errors import DeclarationError
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell, axis_coordinates, readable_cell
@@ -88,8 +87,7 @@ def with_locks(
     before: Mapping[str, Answer] = MappingProxyType({}),
 ) -> Snapshot:
     """The lock of a cell in `before` is not read again; an unreadable one is ignored."""
-    axes = known.matrix.axes
-    packages = ["" if isinstance(a, InterpreterAxis) else a.normalised_name for a in axes]
+    packages = [axis.normalised_name for axis in known.matrix.axes]
     current = {id(e.capabilities): e.capabilities for e in known.known if e.asks_as_today}
     todays = frozenset(c.id for capabilities in current.values() for c in capabilities)
 

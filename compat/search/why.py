@@ -93,7 +93,7 @@ def subject_coordinates(snapshot: Snapshot) -> tuple[Version, ...]:
     axis, catalogue = snapshot.matrix.subject_axis, snapshot.catalogue
     if all(package.name != axis.normalised_name for package in catalogue.packages):
         return ()  # nothing was discovered yet
-    return catalogue.of(axis).coordinates(axis.select)
+    return catalogue.coordinates(axis)
 
 
 def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFloor:
@@ -102,7 +102,7 @@ def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFl
     published = None if release is None else release.published
     requires = None if published is None else published.requires_python
     read = None if release is None else needs.of(release.version)
-    oldest = min((Version(minor_series(v)) for v in matrix.interpreters.patches), default=_ANY)
+    oldest = min(matrix.interpreters.series, default=_ANY)
     axis = matrix.interpreters.name
     entries = _tested(snapshot, version)
     working = [e for e in entries if e.kind in ("works", "partial")]
@@ -146,7 +146,7 @@ def package_floor(snapshot: Snapshot, axis: PackageAxis, version: Version) -> Pa
     entries = _tested(snapshot, version)
     working = [e.cell.on(axis.name).version for e in entries if e.kind in ("works", "partial")]
     # A series represents its releases: 2.9 is not below 2.9.1.
-    floor = None if lower is None else axis.select.coordinate(lower)
+    floor = None if lower is None else axis.coordinate(lower)
     return PackageFloor(
         release=str(version if release is None else release.version),
         package=axis.package,

@@ -20,12 +20,11 @@ from compat.advise.commands import Commands, commands, shell_lines
 from compat.advise.request import label
 from compat.advise.rows import AdviceAxis, AdviceTable, ProofWords, ShellLines, advise_rows
 from compat.declare.capabilities import Described
-from compat.declare.matrix import Axis, Floor, InterpreterAxis
+from compat.declare.matrix import Axis, Floor
 from compat.declare.platforms import PLATFORMS, PlatformName, target_of
 from compat.declare.suite_table import Tier
-from compat.index.release import Release
 from compat.lock.lockfile import Lock
-from compat.plan.cell import RECIPES, Recipe, axis_coordinates
+from compat.plan.cell import RECIPES, Recipe
 from compat.plan.feasible import Obstacle
 from compat.policy.calendar import Bar, MinimumVersions, Outlook, ScheduledMove
 from compat.policy.proposal import Proposal
@@ -134,10 +133,8 @@ def axes_of(report: MatrixReport) -> tuple[AxisCoordinates, ...]:
             name=axis.name,
             short=axis.short,
             label=label(axis),
-            package=None if isinstance(axis, InterpreterAxis) else axis.package,
-            coordinates=tuple(
-                str(coordinate.version) for coordinate in axis_coordinates(axis, snapshot.catalogue)
-            ),
+            package=axis.package,
+            coordinates=tuple(map(str, snapshot.catalogue.coordinates(axis))),
         )
         for axis in snapshot.matrix.axes
     )
@@ -688,7 +685,7 @@ def as_of_documents(report: MatrixReport) -> list[AsOfDocument]:
 def release_document(
     report: MatrixReport, axis: Axis, version: Version, entries: Sequence[Answer]
 ) -> ReleaseDocument:
-    releases = _releases(report, axis, version)
+    releases = report.snapshot.catalogue.members(axis, version)
     published = next((r.published for r in reversed(releases) if r.published is not None), None)
     required = None if published is None else published.requires_python
     is_subject = axis.name == report.snapshot.matrix.subject
@@ -708,14 +705,6 @@ def release_document(
             entry.cell.id for entry in entries if entry.runs or entry.lock_digest is not None
         ),
         ruled_out=tuple(_reasons(entries)),
-    )
-
-
-def _releases(report: MatrixReport, axis: Axis, version: Version) -> tuple[Release, ...]:
-    return (
-        ()
-        if isinstance(axis, InterpreterAxis)
-        else report.snapshot.catalogue.members(axis, version)
     )
 
 
@@ -1035,45 +1024,34 @@ _READING = frozenset(
     ("default", "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems")
 )
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-DOCUMENTS: dict[str, type[Value]] = {
-    "root": Root,
-    "index": MatrixIndex,
-    "cells": Cells,
-    "more-cells": MoreCells,
-    "cell": CellDocument,
-    "release": ReleaseDocument,
-    "capability": CapabilityDocument,
-    "minimum": MinimumDocument,
-    "schedule": ScheduleDocument,
-    "proposals": Proposals,
-    "advise": Advise,
-    "changes": ChangesDocument,
-    "as-of": AsOfDocument,
-    "plain-installs": Installs,
-    "platform-installs": Installs,
-    "floors": FloorsDocument,
-    "lanes": LanesDocument,
+# Each document: its type, and where its files are; `{...}` are parts that change.
+DOCUMENTS: dict[str, tuple[type[Value], str]] = {
+    "root": (Root, "index"),
+    "index": (MatrixIndex, "{matrix}/index"),
+    "cells": (Cells, "{matrix}/cells"),
+    "more-cells": (MoreCells, "{matrix}/cells-{number}"),
+    "cell": (CellDocument, "{matrix}/cells/{cell}"),
+    "release": (ReleaseDocument, "{matrix}/releases/{axis}/{version}"),
+    "capability": (CapabilityDocument, "{matrix}/capabilities/{capability}"),
+    "minimum": (MinimumDocument, "{matrix}/minimum"),
+    "schedule": (ScheduleDocument, "{matrix}/schedule"),
+    "proposals": (Proposals, "{matrix}/proposals"),
+    "advise": (Advise, "{matrix}/advise"),
+    "changes": (ChangesDocument, "{matrix}/changes"),
+    "as-of": (AsOfDocument, "{matrix}/as-of/{day}"),
+    "plain-installs": (Installs, "{matrix}/plain-installs"),
+    "platform-installs": (Installs, "{matrix}/platform-installs"),
+    "floors": (FloorsDocument, "{matrix}/floors"),
+    "lanes": (LanesDocument, "{matrix}/lanes"),
 }
-# Where documents are that are not at `{matrix}/NAME`; `{...}` are parts that change.
-_PLACES = {
-    "root": "index",
-    "index": "{matrix}/index",
-    "more-cells": "{matrix}/cells-{number}",
-    "cell": "{matrix}/cells/{cell}",
-    "release": "{matrix}/releases/{axis}/{version}",
-    "capability": "{matrix}/capabilities/{capability}",
-    "as-of": "{matrix}/as-of/{day}",
-}
-PATHS: dict[str, str] = {
-    f"/{API_ROOT}/{_PLACES.get(name, f'{{matrix}}/{name}')}.json": name for name in DOCUMENTS
-}
+PATHS = {f"/{API_ROOT}/{place}.json": name for name, (_, place) in DOCUMENTS.items()}
 # The changelog has in its first paragraph what the API promises.
 _CHANGELOG = resources.files("compat.site") / "assets" / "templates" / "CHANGELOG_API.md"
 
 
 def schema_file(name: str, base_url: str) -> bytes:
     address = f"{base_url}{schema_path(name)}"
-    return json({"$schema": DIALECT, "$id": address, **document_schema(DOCUMENTS[name])})
+    return json({"$schema": DIALECT, "$id": address, **document_schema(DOCUMENTS[name][0])})
 
 
 @cache
@@ -1113,7 +1091,7 @@ def openapi(base_url: str) -> bytes:
             "components": {
                 "schemas": {
                     kind.__name__: {"$ref": f"{base_url}{schema_path(name)}"}
-                    for name, kind in DOCUMENTS.items()
+                    for name, (kind, _) in DOCUMENTS.items()
                 }
             },
         }
@@ -1126,8 +1104,9 @@ def changelog() -> str:
 
 def _get(path: str, name: str) -> dict[str, Any]:
     parts = [part.partition("}")[0] for part in path.split("{")[1:]]
-    about = (DOCUMENTS[name].__doc__ or "").partition("\n\n")[0]
-    reference = {"$ref": f"#/components/schemas/{DOCUMENTS[name].__name__}"}
+    kind = DOCUMENTS[name][0]
+    about = (kind.__doc__ or "").partition("\n\n")[0]
+    reference = {"$ref": f"#/components/schemas/{kind.__name__}"}
     return {
         "operationId": name,
         "summary": " ".join(about.split()),
