@@ -6,7 +6,6 @@ import datetime
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
-from string import Template
 
 from packaging.version import Version
 
@@ -18,18 +17,17 @@ from compat.declare.platforms import PlatformName, own_name
 from compat.lock.lockfile import Lock
 from compat.policy.evaluation import version_releases
 from compat.results.answer import Answer, representative
-from compat.results.installs import INSTALLABLE, newest_on
 from compat.results.lifted import lifted
 from compat.run.outcome import Failed
 from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.lock_files import whereabouts
-from compat.site.install_words import installable_words, platform_title
+from compat.site.install_words import platform_title
 from compat.site.pages.results import (
     Doc,
     cause_anchor,
     entry_page,
-    matrix_health,
     newest,
+    platform_facts,
 )
 from compat.site.paths import cell_page, page
 from compat.site.status import STYLES
@@ -44,11 +42,6 @@ GOAL_WORDS: dict[Goal, str] = {
     "minimum": "the oldest that works",
 }
 _MOST_REASONS, _MOST_NEWS, _MOST_PYTHONS = 5, 6, 5
-# The form's message for a version that the matrix does not have; `$version` is that version.
-_NEWER = Template("$label $$version is not in this matrix: the newest is $newest$why.")
-_OLDER = Template("$label $$version is not in this matrix: the oldest is $oldest.")
-_OTHER = Template("$label $$version is not in this matrix, which has $oldest to $newest.")
-_SERIES = Template("$label $$version is answered as $label $$series.")
 
 
 def home(report: MatrixReport) -> Doc:
@@ -60,7 +53,6 @@ def home(report: MatrixReport) -> Doc:
         goals=[(word, proof) for word, proof in best if proof is not None],
         pythons=_options(report, report.snapshot.matrix.interpreters, {}),
         crossed=[crossed(report, a) for a in report.snapshot.matrix.packages if a.name != subject],
-        health=matrix_health(report),
         news=newest(report, _MOST_NEWS),
     )
 
@@ -238,59 +230,32 @@ def question(
     platform: PlatformName | None = None,
 ) -> Doc:
     """Return the form that asks what somebody has, with these coordinates chosen; a whole one asks
-    for the subject's version, needs and preference too. `unknown` says that the matrix has nothing
-    of a name, which is `$name` in it. `platforms` are the others that the matrix asks about, each
-    with what is known of it.
+    for the subject's version, needs and preference too. `platforms` are the others that the matrix
+    asks about, each with what is known of it.
     """
     matrix = report.snapshot.matrix
     axes = [axis for axis in matrix.axes if is_whole or axis.name != matrix.subject]
-    known = ", ".join(label(axis) for axis in matrix.axes)
-    installs, package = report.snapshot.platform_installs, matrix.subject_axis.package
     return Doc(
         fields=[_field(report, axis, coordinates or {}) for axis in axes],
-        answers=answer_path(report, {}),
-        unknown=f"$name is not a part of this matrix, which has {known}.",
         is_whole=is_whole,
-        needs=[test for test in report.capabilities if test.id not in report.helpers],
-        goals=GOAL_WORDS,
         own=platform_title(own_name(matrix.platform)),
         platform=platform,
-        platforms=[
-            Doc(
-                name=name,
-                title=platform_title(name),
-                installs=newest_on(installs, name, INSTALLABLE),
-                sentence=installable_words(installs, name, package),
-                path=page(report.name, "advise", name),
-            )
-            for name in matrix.platforms
-        ],
+        platforms=platform_facts(report),
     )
 
 
 def _field(report: MatrixReport, axis: Axis, coordinates: Mapping[str, Version]) -> Doc:
     """A field of the form: an axis and its coordinates, the newest first. `names` are those that an
-    address or a pasted text may have for it; `newer`, `older` and `other` say that the matrix lacks
-    a version, `series` that one is answered by the series that it is of.
+    address or a pasted text may have for it; `why` says why no answer has the newest.
     """
     versions = [*report.advisor.ranks.positions[axis.name]]
-    blanks = {
-        "label": label(axis),
-        "oldest": str(versions[0]) if versions else "",
-        "newest": str(versions[-1]) if versions else "",
-        "why": _of_newest(report, axis, versions),
-    }
     return Doc(
         axis=axis,
-        label=label(axis),
         names=axis_names(axis),
         versions=versions[::-1],
+        why=_of_newest(report, axis, versions),
         chosen=coordinates.get(axis.name),
         is_subject=axis.name == report.snapshot.matrix.subject,
-        newer=_NEWER.substitute(blanks),
-        older=_OLDER.substitute(blanks),
-        other=_OTHER.substitute(blanks),
-        series=_SERIES.substitute(blanks),
     )
 
 

@@ -17,16 +17,18 @@ from packaging.version import Version
 from compat.declare.capabilities import Described, group_of
 from compat.declare.matrix import Matrix, PackageAxis
 from compat.declare.platforms import own_name
-from compat.plan.cell import HEAD, LANES, Cell, Recipe
+from compat.plan.cell import HEAD, Cell, Recipe
 from compat.plan.feasible import Kind
 from compat.results.answer import Answer, representative, representative_of_release
 from compat.results.compare import ChangeKind
 from compat.results.coverage import cell_count
 from compat.results.installs import (
     INSTALL_STATES,
+    INSTALLABLE,
     Install,
     InstallState,
     install_causes,
+    newest_on,
     on_platforms,
     plain_installs,
 )
@@ -34,7 +36,6 @@ from compat.results.record import Capability, Record
 from compat.results.table import SIGNS, ReleaseColumn
 from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.site.api.documents import (
-    AsOfDocument,
     last_cell_document,
     python_document,
     release_document,
@@ -43,11 +44,9 @@ from compat.site.edition import Board, Edition, MatrixReport, Versions
 from compat.site.history import Event
 from compat.site.install_words import (
     INSTALL_STYLES,
-    LANE_QUESTIONS,
-    LANE_TITLES,
+    by_python,
     install_reason,
     installable_words,
-    no_prerelease_words,
     plain_command,
     platform_title,
 )
@@ -319,17 +318,11 @@ def reliability(report: MatrixReport) -> Doc:
     for outcome, number in ignored.items():
         trouble[str(outcome).partition("(")[0]] += number
     levels = Counter(run.isolation for entry in known for run in entry.runs)
-    dated = [(entry.latest, entry) for entry in known if entry.latest is not None]
-    dated.sort(key=lambda pair: (pair[0], pair[1].cell.id))
     return Doc(
-        health=matrix_health(report),
         states=[(style, states[style]) for style in STYLES.values() if states[style]],
-        runs=sum(len(entry.runs) for entry in known),
         attempts=outcomes.total(),
         spurious=trouble.most_common(),
         isolation=sorted(levels.items(), reverse=True),
-        flaky=[entry for entry in known if entry.kind == "flaky"],
-        oldest=[entry for _, entry in dated[:5]],
     )
 
 
@@ -355,29 +348,14 @@ def plain_page(report: MatrixReport) -> Doc:
         package=matrix.subject_axis.package,
         own=platform_title(own_name(matrix.platform)),
         pythons=pythons,
-        platforms=[
-            (
-                name,
-                platform_title(name),
-                installable_words(snapshot.platform_installs, name, matrix.subject_axis.package),
-            )
-            for name in matrix.platforms
-        ],
+        platforms=platform_facts(report),
         rows=[
             (ranges(alike, releases), page(report.name, "release", alike[0]), answers)
             for alike, _, answers in rows
         ],
         legend=[INSTALL_STYLES[state] for state in INSTALL_STYLES if counts[state]],
         causes=[
-            Doc(
-                on=platform_title(cause.platform) if cause.platform else "",
-                install=cause.example,
-                style=INSTALL_STYLES[cause.state],
-                reason=install_reason(cause.example if cause.platform else cause),
-                is_example=bool(cause.platform) and cause.is_example,
-                count=cause.count,
-                releases=_by_python(cause.releases, releases),
-            )
+            (cause, by_python(cause.releases, releases))
             for cause in install_causes((*installs, *snapshot.platform_installs))
         ],
         count=len(installs),
@@ -388,13 +366,20 @@ def plain_page(report: MatrixReport) -> Doc:
     )
 
 
-def _by_python(
-    by_python: dict[str, tuple[str, ...]], every: Sequence[str]
-) -> list[tuple[str, str]]:
-    pythons: dict[str, list[str]] = {}
-    for python, versions in by_python.items():
-        pythons.setdefault(ranges(versions, every), []).append(python)
-    return [(listed(alike), versions) for versions, alike in pythons.items()]
+def platform_facts(report: MatrixReport) -> list[Doc]:
+    """Return the other platforms that the matrix asks about, with what is known of each."""
+    installs = report.snapshot.platform_installs
+    package = report.snapshot.matrix.subject_axis.package
+    return [
+        Doc(
+            name=name,
+            title=platform_title(name),
+            installs=newest_on(installs, name, INSTALLABLE),
+            sentence=installable_words(installs, name, package),
+            path=page(report.name, "advise", name),
+        )
+        for name in report.snapshot.matrix.platforms
+    ]
 
 
 def release_installs(report: MatrixReport, version: Version) -> Doc:
@@ -429,25 +414,6 @@ def install_evidence(install: Install) -> str:
         return install.evidence if install.platform else "by metadata"
     word = "tested" if install.ground == "run" else "asked"
     return f"{install.evidence if install.platform else word} on {day(install.on)}"
-
-
-def lanes_view(report: MatrixReport) -> Iterator[Doc]:
-    matrix, awaited = report.snapshot.matrix, report.snapshot.catalogue.prereleases
-    absent = [no_prerelease_words(package.name) for package in awaited if not package.releases]
-    for lane in LANES:
-        cells = [cell for cell in report.lanes.cells if cell.lane == lane]
-        notes = absent if lane == "prerelease" else []
-        is_declared = matrix.lowest if lane == "lowest" else bool(matrix.prerelease_axes)
-        if is_declared or cells or notes:
-            yield Doc(
-                lane=lane,
-                title=LANE_TITLES[lane],
-                question=LANE_QUESTIONS[lane],
-                notes=[a.sentence for a in report.lanes.alerts if a.lane == lane] + notes,
-                cells=[c for c in cells if c.verdict not in ("unknown", "infeasible")],
-                waiting=sum(cell.verdict == "unknown" for cell in cells),
-                ruled_out=sum(cell.verdict == "infeasible" for cell in cells),
-            )
 
 
 SHORT = {"yes": "works", "no": "fails", "absent": "absent", "unknown": "not tested"}
@@ -911,21 +877,6 @@ def release_view(report: MatrixReport, version: Version) -> Doc:
     )
 
 
-def as_of(report: MatrixReport, past: AsOfDocument) -> Doc:
-    """Return what the verdicts of a day were, and which are others now."""
-    since = [
-        (entry, past.verdicts.get(entry.id))
-        for entry in report.snapshot.known
-        if entry.is_tested and past.verdicts.get(entry.id) != entry.kind
-    ]
-    return Doc(
-        past=past,
-        counts=Counter(past.verdicts.values()).most_common(),
-        changed=[(entry, then) for entry, then in since if then is not None],
-        new=sum(then is None for _, then in since),
-    )
-
-
 Place = tuple[int, ...]
 
 
@@ -939,13 +890,9 @@ def cell_view(
     return Doc(
         cell=document,
         entry=entry,
-        style=look(entry, siblings),
-        fails=failing(report, entry),
         reasons=_reasons(report, entry),
         tested=_summary(entry, records),
-        remarks=records[-1].remarks if records else (),
-        isolation=records[-1].isolation if records else "",
-        lock=report.locks.get(cell.id),
+        last=records[-1] if records else None,
         failure=_failure(report, entry, neighbours, installed),
         # Each attempt with its record, and whether it counts; a record of one try has no list.
         attempts=[
