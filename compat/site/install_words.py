@@ -16,6 +16,7 @@ from compat.results.installs import INSTALLABLE, Install, InstallGroup, InstallS
 from compat.run.outcome import Failed, parse_outcome
 from compat.site.status import STYLES, StatusStyle
 from compat.site.wording import cause_sentence, listed, ranges
+from compat.value import grouped
 
 LANE_TITLES: dict[Recipe, str] = {
     "lowest": "Lowest declared versions",
@@ -166,9 +167,7 @@ def installable_words(installs: Iterable[Install], platform: PlatformName, packa
 
 def by_python(releases: Mapping[str, Sequence[str]], every: Sequence[str]) -> list[tuple[str, str]]:
     """Return Pythons with the same releases together, each with its ranges of releases."""
-    alike: dict[str, list[str]] = {}
-    for python, versions in releases.items():
-        alike.setdefault(ranges(versions, every), []).append(python)
+    alike = grouped((ranges(versions, every), python) for python, versions in releases.items())
     return [(listed(pythons), versions) for versions, pythons in alike.items()]
 
 

@@ -15,7 +15,7 @@ from compat.results.answer import Answer, Kind, representative_of_release
 from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import json, line, rendered
 from compat.site.pages.advice import embed_box, tiles
-from compat.site.pages.results import Doc
+from compat.site.pages.results import Doc, matrix_health
 from compat.site.paths import badge_path, card_path, embed_image
 from compat.site.status import State
 from compat.site.wording import day
@@ -162,17 +162,15 @@ def _proposal(report: MatrixReport) -> Badge:
 
 
 def _freshness(report: MatrixReport) -> Badge:
-    tested = [entry for entry in report.snapshot.known if entry.is_tested]
-    days = [entry.latest for entry in tested if entry.latest is not None]
-    if not days:
+    health = matrix_health(report)
+    if health.newest is None:
         return Badge(label="tested", message=NO_DATA, colour=GREY)
-    old = sum(entry.stale for entry in tested)
-    stale = f", {old} of {len(tested)} stale" if old else ""
-    is_old = (report.snapshot.day - max(days)).days > report.snapshot.present.fresh_days
+    tested = sum(entry.is_tested for entry in report.snapshot.known)
+    stale = f", {health.stale} of {tested} stale" if health.stale else ""
     return Badge(
         label="tested",
-        message=f"{_date(max(days))}{stale}",
-        colour=RED if is_old else AMBER if old else BLUE,
+        message=f"{_date(health.newest)}{stale}",
+        colour=RED if health.is_quiet else AMBER if health.stale else BLUE,
     )
 
 

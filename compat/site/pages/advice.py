@@ -2,7 +2,6 @@
 known of one version of Python or of a package beside the subject.
 """
 
-import datetime
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
@@ -32,6 +31,7 @@ from compat.site.pages.results import (
 from compat.site.paths import cell_page, page
 from compat.site.status import STYLES
 from compat.site.wording import cause_sentence, cause_words, day, ranges
+from compat.value import grouped
 
 GOAL_WORDS: dict[Goal, str] = {
     "best": "published for these versions, with the fewest failures",
@@ -282,10 +282,14 @@ def version_page(report: MatrixReport, axis: Axis, version: Version) -> Doc:
         if entry.is_tested and isinstance(entry.outcome, Failed)
     ]
     kinds = [e.obstacle.kind for e in entries if e.obstacle is not None and not e.is_tested]
+    releases = report.snapshot.once(
+        ("version-releases", axis.name), lambda: version_releases(axis, report.snapshot.catalogue)
+    )
     return Doc(
         question=question(report, coordinates),
         advice=answer,
-        support=[*_support(report, axis, version)],
+        release=next((release for release in releases if release.version == version), None),
+        bars=[b for b in report.schedule.bars if (b.axis, b.version) == (axis.name, version)],
         beside=by_others(report, coordinates),
         releases=[*_releases(report, entries)],
         failures=Counter(failed).most_common(_MOST_REASONS),
@@ -300,50 +304,19 @@ def version_page(report: MatrixReport, axis: Axis, version: Version) -> Doc:
     )
 
 
-def _support(report: MatrixReport, axis: Axis, version: Version) -> Iterator[str]:
-    snapshot = report.snapshot
-    today = snapshot.day
-    releases = snapshot.once(
-        ("version-releases", axis.name), lambda: version_releases(axis, snapshot.catalogue)
-    )
-    for release in releases:
-        if release.version == version:
-            yield f"Released on {day(release.released)}."
-            yield (
-                "Upstream names no end of support."
-                if release.ends is None
-                else f"Upstream support {_ends(release.ends, today)} on {day(release.ends)}."
-            )
-    for bar in report.schedule.bars:
-        if (bar.axis, bar.version) == (axis.name, version):
-            if bar.until is not None:
-                yield f"Its window in this matrix {_ends(bar.until, today)} on {day(bar.until)}."
-            if bar.is_floor:
-                yield "It is the minimum version of this matrix now."
-
-
-def _ends(date: datetime.date, today: datetime.date) -> str:
-    return "ended" if date < today else "ends"
-
-
 def _releases(report: MatrixReport, entries: Sequence[Answer]) -> Iterator[Doc]:
-    by_release: dict[Version, list[Answer]] = {}
-    for entry in entries:
-        version = entry.cell.on(report.snapshot.matrix.subject).version
-        by_release.setdefault(version, []).append(entry)
+    subject = report.snapshot.matrix.subject
+    by_release = grouped((entry.cell.on(subject).version, entry) for entry in entries)
     every = sorted(by_release)
-    by_style: dict[str, list[tuple[Version, Answer]]] = {}
-    for version in every:
-        best = representative(by_release[version])
-        style = report.style(best)
-        by_style.setdefault(style.css, []).append((version, best))
+    best = ((version, representative(by_release[version])) for version in every)
+    by_style = grouped((report.style(entry).css, (version, entry)) for version, entry in best)
     for style in STYLES.values():
         shown = by_style.get(style.css, [])
         if shown:
             yield Doc(
                 style=style,
                 versions=ranges([str(version) for version, _ in shown], [*map(str, every)]),
-                tested=[(v, entry_page(best)) for v, best in reversed(shown) if best.is_tested],
+                tested=[(v, entry_page(entry)) for v, entry in reversed(shown) if entry.is_tested],
             )
 
 

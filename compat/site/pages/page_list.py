@@ -315,8 +315,8 @@ def _answers(report: MatrixReport) -> Iterator[Page]:
 
 def _capabilities(report: MatrixReport) -> Iterator[Page]:
     title, path = report.snapshot.matrix.title, page(report.name, "cap")
-    head, document = f"What {title} can do, release by release", partial(capability_list, report)
-    yield _of(report, path, "capabilities", head, document, "cap")
+    head = f"What {title} can do, release by release"
+    yield _of(report, path, "capabilities", head, partial(capability_list, report), "cap")
     for name in capability_ids(report):
         words, document = report.title(name), partial(capability_view, report, name)
         head = titled(f"{words}: since when, in {title}", f"{words}: since when")

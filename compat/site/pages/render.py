@@ -24,7 +24,9 @@ from compat.policy.calendar import missing_command
 from compat.policy.propose import affected_words
 from compat.results.answer import STATE_WORDS, Answer, representative
 from compat.results.record import Capability
+from compat.results.table import SIGNS
 from compat.site import paths, status, wording
+from compat.site.api.documents import python_document
 from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.install_words import (
     INSTALL_STYLES,
@@ -58,7 +60,7 @@ from compat.site.pages.results import (
     matrix_health,
     recipe_words,
 )
-from compat.site.why_words import BLIND_SPOTS
+from compat.site.why_words import BLIND_SPOTS, place_lines, unreached_sentence
 
 # What no HTML may hold becomes a replacement sign.
 _UNPRINTABLE: dict[int, str] = {
@@ -116,6 +118,7 @@ class Printer:
             "TABS": TABS,
             "GOAL_WORDS": GOAL_WORDS,
             "SHORT": SHORT,
+            "SIGNS": SIGNS,
             "KINDS": status.KIND_WORDS,
             "STATES": STATE_WORDS,
             "STYLE_OF_INSTALL": INSTALL_STYLES,
@@ -346,6 +349,9 @@ _FILTERS = {
     "tally": lambda values: Counter(values).most_common(),
     "absent": no_prerelease_words,
     "platform": platform_title,
+    "python": python_document,
+    "places": place_lines,
+    "unreached": unreached_sentence,
     "floor": floor_words,
     "blame": lambda cell, matrix: lane_blame(matrix, cell),
     "to": _to,
