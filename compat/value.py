@@ -12,6 +12,15 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 T = TypeVar("T")
+K = TypeVar("K")
+
+
+def grouped(pairs: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
+    """Return the values of each key; both stand in the order in which they come."""
+    groups: dict[K, list[T]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):

@@ -258,11 +258,13 @@ def declared(module: str, function: str) -> tuple[str, list[Parameter]]:
     return ast.get_docstring(node) or "", known
 
 
-def nearest(word: str, known: Sequence[str]) -> str:
+def nearest(word: str, known: Sequence[str] | Mapping[str, str]) -> str:
     import difflib
 
     near = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {near[0]}?" if near else ""
+    return (
+        f"did you mean {known[near[0]] if isinstance(known, Mapping) else near[0]}?" if near else ""
+    )
 
 
 def values_of(known: Sequence[Parameter], words: Sequence[str], command: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ command.
 
 import importlib
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 from compat.cli.arguments import (
@@ -68,15 +69,6 @@ _MODULES = {
     "schedule": "propose",
     "cluster": "worker",
 }
-NEW_NAMES = {
-    old: f"{group} {new}" for group, (_, names) in GROUPS.items() for new, old in names.items()
-}
-# Commands that `run --budget` took in: what they are called with now, before their own words.
-TAKEN_IN = {
-    "explore": ["run", "--budget", "90m"],
-    "learn": ["run", "--budget", "20m", "--jobs", "0"],
-    "audit": ["run", "--budget", "90m"],
-}
 
 
 def _module(key: str) -> str:
@@ -100,41 +92,22 @@ def sentence_of(key: str) -> str:
 
 
 def called(words: Sequence[str]) -> tuple[str, str, list[str]]:
-    words = list(words)
-    first = words[0]
+    first, *rest = words
     if first.startswith("-"):
         raise WrongUsage(f"compat has no option {first}; options of a command follow its name", "")
     if first in GROUPS:
         names = GROUPS[first][1]
-        if len(words) > 1 and words[1] in TAKEN_IN and first == "matrix":
-            words = words[1:]
-        elif len(words) > 1 and words[1] in names:
-            return names[words[1]], f"{first} {words[1]}", words[2:]
-        else:
-            what = f"has no command {words[1]!r}" if words[1:] else "needs a command"
-            hint = nearest(words[1], [*names]) if words[1:] else ""
-            raise WrongUsage(f"compat {first} {what}", hint or f"commands: {', '.join(names)}")
-    if words[0] in TAKEN_IN:
-        became = TAKEN_IN[words[0]]
-        _warn(words[0], " ".join(became[:2]))
-        rest = [{"--minutes": "--budget"}.get(word, word) for word in words[1:]]
-        return "run", "run", [*became[1:], *rest]
-    if first in NEW_NAMES:
-        _warn(first, NEW_NAMES[first])
-        return first, NEW_NAMES[first], words[1:]
-    if first not in COMMANDS:
-        hint = nearest(first, [*COMMANDS, *GROUPS]) or "compat --help shows the commands"
+        if rest and rest[0] in names:
+            return names[rest[0]], f"{first} {rest[0]}", rest[1:]
+        what = f"has no command {rest[0]!r}" if rest else "needs a command"
+        hint = nearest(rest[0], [*names]) if rest else ""
+        raise WrongUsage(f"compat {first} {what}", hint or f"commands: {', '.join(names)}")
+    if first not in chain(*FIRST.values()):
+        known = {name: name for name in (*chain(*FIRST.values()), *GROUPS)}
+        known |= {name: f"{group} {name}" for group, of in GROUPS.items() for name in of[1]}
+        hint = nearest(first, known) or "compat --help shows the commands"
         raise WrongUsage(f"compat has no command {first!r}", hint)
-    return first, first, words[1:]
-
-
-def _warn(old: str, new: str) -> None:
-    import sys
-
-    sentence = (
-        f"`compat {old}` is now `compat {new}`; the old name will be removed in the next release"
-    )
-    print(f"warning: {sentence}", file=sys.stderr)
+    return first, first, rest
 
 
 def shown_help(words: Sequence[str]) -> str:

@@ -42,6 +42,7 @@ from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, parse_outcome
 from compat.site.paths import address, page
 from compat.site.wording import cause_sentence, count, listed
+from compat.value import grouped
 from compat.workspace import Workspace
 
 # The source of a checkout, the isolation level, and whether its records are stored.
@@ -158,19 +159,18 @@ def differing(
     package and version.
     """
     for kind in (kind for kind, (_, heading) in KINDS.items() if heading):
-        reasons: dict[_Reason, list[str]] = {}
-        for known in comparison.differences:
-            if known.difference == kind:
-                for reason in _reasons(known, titles, release):
-                    reasons.setdefault(reason, []).append(known.cell)
+        reasons = grouped(
+            (reason, known.cell)
+            for known in comparison.differences
+            if known.difference == kind
+            for reason in _reasons(known, titles, release)
+        )
         for sentence, names in _folded(reasons):
             yield kind, sentence, names
 
 
 def _folded(reasons: Mapping[_Reason, list[str]]) -> Iterator[tuple[str, list[str]]]:
-    alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for (name, fate), cells in reasons.items():
-        alike.setdefault((fate, tuple(cells)), []).append(name)
+    alike = grouped(((fate, tuple(cells)), name) for (name, fate), cells in reasons.items())
     for (fate, places), names in alike.items():
         if len(names) > _MOST_NAMED:
             head, _, tail = fate.partition(" ")

@@ -16,6 +16,7 @@ from compat.results.answer import Answer, beside, representative
 from compat.results.snapshot import Snapshot
 from compat.site.status import STALE, STYLES, StatusStyle, style_of
 from compat.site.wording import count
+from compat.value import grouped
 
 # What stands for a sign where the terminal's encoding does not have it, by its name in the table.
 _SIGNS = """works:+ dated:+d decayed:d relaxed:+c partial:% flaky:~ broken:x refused:xi blocked:!
@@ -36,9 +37,7 @@ def print_grid(out: Console, known: Snapshot, shown: Iterable[Answer]) -> None:
 
     `known` has the other recipes of these combinations, which make a sign exact.
     """
-    places: dict[tuple[Coordinate, ...], list[Answer]] = {}
-    for entry in shown:
-        places.setdefault(entry.cell.coordinates, []).append(entry)
+    places = grouped((entry.cell.coordinates, entry) for entry in shown)
     signs: dict[tuple[Coordinate, ...], Sign] = {}
     for place, entries in places.items():
         best = representative(entries)

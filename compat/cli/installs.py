@@ -36,12 +36,13 @@ from compat.results.installs import (
 from compat.results.learnt import PLAIN, PlainAnswer, keep_answers
 from compat.site.install_words import (
     INSTALL_STYLES,
+    by_python,
     install_line,
     install_reason,
     installable_words,
     platform_title,
 )
-from compat.site.wording import count, listed, ranges
+from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
 T = TypeVar("T")
@@ -180,11 +181,9 @@ def show_plain(workspace: Workspace) -> None:
 
 
 def _say_releases(cause: InstallGroup, installs: Sequence[Install]) -> None:
-    releases, alike = list(dict.fromkeys(i.release for i in installs)), dict[str, list[str]]()
-    for python, versions in cause.releases.items():
-        alike.setdefault(ranges(versions, releases), []).append(python)
-    for words, pythons in alike.items():
-        say(f"    Python {listed(pythons)}: {words}")
+    releases = list(dict.fromkeys(install.release for install in installs))
+    for pythons, words in by_python(cause.releases, releases):
+        say(f"    Python {pythons}: {words}")
 
 
 def advised_plain(workspace: Workspace, request: Request) -> list[str]:

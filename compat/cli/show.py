@@ -23,6 +23,7 @@ from compat.results.record import Capability
 from compat.results.table import capability_table, unexplained
 from compat.site.install_words import install_line
 from compat.site.wording import checkout_words, fault_words
+from compat.value import grouped
 from compat.workspace import Workspace
 
 # More lines than a screen has are no answer: the suite of a project has thousands of tests.
@@ -185,9 +186,7 @@ def answer_lines(capabilities: Sequence[Capability], faults: Mapping[str, str]) 
     if sum("::" in capability.id for capability in capabilities) <= MOST_LINES:
         yield from (_answer(answer, faults.get(answer.id, "")) for answer in capabilities)
         return
-    groups: dict[str, list[Capability]] = {}
-    for capability in capabilities:
-        groups.setdefault(group_of(capability.id), []).append(capability)
+    groups = grouped((group_of(capability.id), capability) for capability in capabilities)
     for name, members in sorted(groups.items()):
         others = [member for member in members if member.status != "yes"]
         if len(members) > len(others):

@@ -30,7 +30,7 @@ from compat.plan.cell import Cell, product
 from compat.plan.feasible import Feasibility, Obstacle
 from compat.results.learnt import PlainAnswer, decode_answers, encode_answers
 from compat.run.outcome import Failed, is_spurious
-from compat.value import StrictValue
+from compat.value import StrictValue, grouped
 
 if TYPE_CHECKING:
     from compat.results.snapshot import Snapshot
@@ -156,11 +156,10 @@ class InstallGroup:
 
 
 def install_causes(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
-    groups: dict[tuple[str, InstallState, str], list[Install]] = {}
-    for install in installs:
-        # A run is an answer of its own; its page shows the failure.
-        outcome = "" if install.ground == "run" else install.outcome
-        groups.setdefault((install.platform, install.state, outcome), []).append(install)
+    # A run is an answer of its own; its page shows the failure.
+    groups = grouped(
+        ((i.platform, i.state, "" if i.ground == "run" else i.outcome), i) for i in installs
+    )
     platforms = list(dict.fromkeys(platform for platform, _, _ in groups))
 
     def order(cause: InstallGroup) -> tuple[int, int, int, str]:
@@ -172,9 +171,7 @@ def install_causes(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
 
 
 def on_platforms(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
-    groups: dict[tuple[str, str], list[Install]] = {}
-    for install in installs:
-        groups.setdefault((install.release, install.platform), []).append(install)
+    groups = grouped(((install.release, install.platform), install) for install in installs)
     best = []
     for group in groups.values():
         state = next(s for s in INSTALL_STATES if any(install.state == s for install in group))

@@ -32,6 +32,7 @@ from compat.results.learnt import PlainAnswer
 from compat.results.record import Capability
 from compat.results.runs import History, Ran
 from compat.run.outcome import Failed, Outcome
+from compat.value import grouped
 
 T = TypeVar("T")
 # A cell without a lock or a run: its plain answer, and the expected one.
@@ -164,10 +165,7 @@ class Snapshot:
 
     def known_on(self, axis: str, version: Version) -> Iterator[Answer]:
         def by_version() -> dict[Version, list[Answer]]:
-            every: dict[Version, list[Answer]] = {}
-            for entry in self.known:
-                every.setdefault(entry.cell.on(axis).version, []).append(entry)
-            return every
+            return grouped((entry.cell.on(axis).version, entry) for entry in self.known)
 
         return iter(self.once(("known", axis), by_version).get(version, ()))
 

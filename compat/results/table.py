@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from packaging.version import Version
 
 from compat.declare.capabilities import Described
-from compat.declare.matrix import KnownIssue
 from compat.declare.parsing import minor_series
 from compat.results.answer import Answer, newest_versions, representative_of_release
 from compat.results.record import Capability, Status
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, is_before_import
-from compat.value import StrictValue
+from compat.value import StrictValue, grouped
 
 # Yes in the representative cell, but not in the one on the newest versions.
 NOT_WITH_THE_NEWEST = "◐"
@@ -46,10 +45,8 @@ class ReleaseColumn(StrictValue, frozen=True, kw_only=True):
 
 
 def columns(snapshot: Snapshot) -> tuple[ReleaseColumn, ...]:
-    by_version: dict[Version, list[Answer]] = {}
-    for entry in snapshot.known:
-        if entry.is_tested:
-            by_version.setdefault(entry.cell.on(snapshot.matrix.subject).version, []).append(entry)
+    subject, tested = snapshot.matrix.subject, (e for e in snapshot.known if e.is_tested)
+    by_version = grouped((entry.cell.on(subject).version, entry) for entry in tested)
     releases = []
     for version, entries in sorted(by_version.items()):
         reached = [entry for entry in entries if entry.capabilities]
@@ -130,14 +127,14 @@ def _differences(shown: Sequence[ReleaseColumn]) -> Iterable[str]:
 
 
 def _reasons(snapshot: Snapshot, shown: Sequence[ReleaseColumn]) -> Iterable[str]:
-    grouped: dict[tuple[str, KnownIssue | None], list[str]] = {}
-    for column in shown:
-        for entry in (column.entry, *column.others):
-            for capability in entry.capabilities:
-                if capability.status == "no":
-                    key = capability.id, snapshot.explained(entry, capability)
-                    grouped.setdefault(key, []).append(_series(column.version))
-    for (name, issue), versions in sorted(grouped.items(), key=lambda item: (item[0][0], item[1])):
+    failing = grouped(
+        ((capability.id, snapshot.explained(entry, capability)), _series(column.version))
+        for column in shown
+        for entry in (column.entry, *column.others)
+        for capability in entry.capabilities
+        if capability.status == "no"
+    )
+    for (name, issue), versions in sorted(failing.items(), key=lambda item: (item[0][0], item[1])):
         link = f" [source]({issue.link})" if issue is not None and issue.link else ""
         because = "not explained yet" if issue is None else f"{issue.because}{link}"
         yield f"- `{_plain(name)}` ({', '.join(dict.fromkeys(versions))}): {because}"

@@ -36,7 +36,7 @@ from compat.site.lock_facts import LockFacts, lock_facts
 from compat.site.paths import address
 from compat.site.status import StatusStyle, style_of
 from compat.site.wording import day
-from compat.value import LazyMapping, Value
+from compat.value import LazyMapping, Value, grouped
 
 Versions = tuple[Version, ...]
 # The places of a grid, each with its entries: by the subject's version, then by the versions of the
@@ -185,11 +185,11 @@ class MatrixReport:
     @cached_property
     def results(self) -> dict[str, list[tuple[Answer, Capability]]]:
         """The result of each capability, and of each test of a helper, in each known cell."""
-        results: dict[str, list[tuple[Answer, Capability]]] = {}
-        for entry in self.snapshot.known:
-            for capability in (*entry.capabilities, *entry.helpers):
-                results.setdefault(capability.id, []).append((entry, capability))
-        return results
+        return grouped(
+            (capability.id, (entry, capability))
+            for entry in self.snapshot.known
+            for capability in (*entry.capabilities, *entry.helpers)
+        )
 
     @cached_property
     def locks(self) -> LazyMapping[Lock]:
@@ -274,9 +274,7 @@ class MatrixReport:
         """The entries of each place, fresh before dated before relaxed, by the place's id (that of
         its fresh cell).
         """
-        places: dict[str, list[Answer]] = {}
-        for entry in self.snapshot.entries:
-            places.setdefault(_place_of(entry.cell), []).append(entry)
+        places = grouped((_place_of(entry.cell), entry) for entry in self.snapshot.entries)
         return {place: tuple(entries) for place, entries in places.items()}
 
     def siblings(self, entry: Answer) -> tuple[Answer, ...]:
@@ -287,11 +285,8 @@ class MatrixReport:
 
     @cached_property
     def by_coordinate(self) -> dict[tuple[str, Version], list[Answer]]:
-        by_coordinate: dict[tuple[str, Version], list[Answer]] = {}
-        for entry in self.snapshot.entries:
-            for coordinate in entry.cell.coordinates:
-                by_coordinate.setdefault((coordinate.axis, coordinate.version), []).append(entry)
-        return by_coordinate
+        entries = self.snapshot.entries
+        return grouped(((c.axis, c.version), e) for e in entries for c in e.cell.coordinates)
 
     def entries_at(self, coordinates: Mapping[str, Version]) -> tuple[Answer, ...]:
         fewest = min(

@@ -1,15 +1,17 @@
-"""The `site` room's encoding: documents as JSON, XML and lines of text; characters that a format
-cannot hold are replaced.
+"""The `site` room's encoding: documents as JSON, other files by their templates; characters that a
+format cannot hold are replaced.
 """
 
 import datetime
 import re
 import unicodedata
+from functools import cache
 from typing import Any
-from xml.etree import ElementTree
 
 import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from compat.site import paths
 from compat.value import encode, encode_hook
 
 # What XML 1.0 cannot hold, nor UTF-8: control characters but tab and line breaks, lone surrogates,
@@ -36,26 +38,23 @@ def json(document: Any) -> bytes:
         return encode(_fit_all(msgspec.to_builtins(document, enc_hook=encode_hook))) + b"\n"
 
 
-def picture(width: int, height: int, title: str, says: str) -> ElementTree.Element:
-    size = {"width": str(width), "height": str(height), "viewBox": f"0 0 {width} {height}"}
-    root = ElementTree.Element("svg", size, xmlns="http://www.w3.org/2000/svg", role="img")
-    root.set("aria-labelledby", "t d")
-    ElementTree.SubElement(root, "title", id="t").text = title
-    ElementTree.SubElement(root, "desc", id="d").text = says
-    return root
+def rendered(template: str, **shown: Any) -> bytes:
+    """Return what a template of a file that is no page becomes."""
+    return _environment().get_template(template).render(shown).encode()
 
 
-def texts(root: ElementTree.Element, colour: str, size: int = 0) -> ElementTree.Element:
-    group = ElementTree.SubElement(root, "g", fill=colour)
-    group.set("font-family", "Verdana,DejaVu Sans,sans-serif")
-    if size:
-        group.set("font-size", str(size))
-    return group
-
-
-def written(root: ElementTree.Element) -> bytes:
-    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return text + b"\n"
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("compat.site", "assets/templates"),
+        autoescape=lambda name: not (name or "").endswith((".ics", ".sql")),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        finalize=lambda value: fit(str(value)),
+    )
+    environment.globals["paths"] = paths
+    return environment
 
 
 def moment(day: datetime.date) -> datetime.datetime:

@@ -1,6 +1,6 @@
 """The `site` room's words about plain installs and variants, for pages, API and commands alike."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 from packaging.version import Version
@@ -15,7 +15,8 @@ from compat.results.compare import LaneCell
 from compat.results.installs import INSTALLABLE, Install, InstallGroup, InstallState, newest_on
 from compat.run.outcome import Failed, parse_outcome
 from compat.site.status import STYLES, StatusStyle
-from compat.site.wording import cause_sentence, listed
+from compat.site.wording import cause_sentence, listed, ranges
+from compat.value import grouped
 
 LANE_TITLES: dict[Recipe, str] = {
     "lowest": "Lowest declared versions",
@@ -162,6 +163,12 @@ def installable_words(installs: Iterable[Install], platform: PlatformName, packa
         f" {best.release}, on Python {listed(best.pythons)}"
         f" ({INSTALL_STYLES[best.state].word}, {best.example.evidence})."
     )
+
+
+def by_python(releases: Mapping[str, Sequence[str]], every: Sequence[str]) -> list[tuple[str, str]]:
+    """Return Pythons with the same releases together, each with its ranges of releases."""
+    alike = grouped((ranges(versions, every), python) for python, versions in releases.items())
+    return [(listed(pythons), versions) for versions, pythons in alike.items()]
 
 
 def works_instead(advisor: Advisor, install: Install) -> Answer | None:

@@ -4,15 +4,14 @@ import contextlib
 import gc
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from xml.etree import ElementTree
 
 from compat import files
 from compat.errors import CompatError, UsageError, reason
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition, SiteFile
-from compat.site.encode import fit, written
+from compat.site.encode import rendered
 from compat.site.exports import lock_files
 from compat.site.exports.advisories import advisories
 from compat.site.exports.database import downloads, spreadsheets
@@ -98,7 +97,6 @@ def _alone(out: Path) -> Iterator[None]:
         os.close(lock)
 
 
-SCHEMA = "http://www.sitemaps.org/schemas/sitemap/0.9"
 # What the protocol allows in one file: https://www.sitemaps.org/protocol.html
 MOST = 50_000
 
@@ -110,20 +108,14 @@ def sitemap(edition: Edition, pages: Iterable[str]) -> Iterator[SiteFile]:
     robots = f"User-agent: *\nAllow: /\nSitemap: {edition.url('sitemap.xml')}\n"
     yield SiteFile(path="robots.txt", content=robots.encode())
     ordered = sorted(pages)
-    if len(ordered) <= MOST:
-        yield SiteFile(path="sitemap.xml", content=_listed(edition, "urlset", "url", ordered))
-        return
     parts = [ordered[start : start + MOST] for start in range(0, len(ordered), MOST)]
-    paths = [f"sitemap-{number}.xml" for number in range(1, len(parts) + 1)]
-    for path, part in zip(paths, parts, strict=True):
-        yield SiteFile(path=path, content=_listed(edition, "urlset", "url", part))
-    yield SiteFile(path="sitemap.xml", content=_listed(edition, "sitemapindex", "sitemap", paths))
-
-
-def _listed(edition: Edition, whole: str, each: str, paths: Sequence[str]) -> bytes:
-    root = ElementTree.Element(whole, xmlns=SCHEMA)
-    for path in paths:
-        ElementTree.SubElement(ElementTree.SubElement(root, each), "loc").text = fit(
-            edition.url(path)
-        )
-    return written(root)
+    files = {
+        f"sitemap-{number}.xml": ("urlset", "url", part) for number, part in enumerate(parts, 1)
+    }
+    if parts[1:]:
+        files["sitemap.xml"] = "sitemapindex", "sitemap", list(files)
+    else:
+        files = {"sitemap.xml": ("urlset", "url", ordered)}
+    for path, (whole, each, listed) in files.items():
+        about = {"whole": whole, "each": each, "listed": listed}
+        yield SiteFile(path=path, content=rendered("sitemap.xml", edition=edition, **about))

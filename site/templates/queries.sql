@@ -1,4 +1,4 @@
--- For the sqlite3 command line: sqlite3 {name}.sqlite < {name}.sql
+-- For the sqlite3 command line: sqlite3 {{ paths.segment(report.name) }}.sqlite < {{ paths.segment(report.name) }}.sql
 
 -- What works, newest release of the subject first: the versions of each cell side by side.
 .headers on
@@ -8,7 +8,7 @@ SELECT cells.id, cells.state, cells.tested, cells.latest,
 FROM cells JOIN coordinates ON coordinates.cell = cells.id
 WHERE cells.verdict = 'works'
 GROUP BY cells.id
-ORDER BY max(CASE WHEN coordinates.axis = '{subject}' THEN coordinates.place END) DESC;
+ORDER BY max(CASE WHEN coordinates.axis = '{{ subject }}' THEN coordinates.place END) DESC;
 
 -- Which capabilities ever failed, in how many cells, and with which outcome of the cell.
 SELECT capabilities.capability, count(DISTINCT runs.cell) AS cells, group_concat(DISTINCT

@@ -48,7 +48,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("real") / "root"
     shutil.copytree(ROOT / "tests" / "strangers" / "matrices", root / "matrices")
     for kind, matrix in MATRICES.items():
-        for words in (("discover", matrix), ("lock", matrix, CELLS[kind])):
+        for words in (("matrix", "discover", matrix), ("matrix", "lock", matrix, CELLS[kind])):
             ended = subprocess.run(
                 [sys.executable, "-m", "compat", *words],
                 cwd=root,

@@ -61,7 +61,7 @@ def declare(scratch: Path, count: int, env: dict[str, str]) -> list[str]:
     (folder / "matrix.toml").write_text(text)
     (folder / "policy.toml").write_text(POLICY)
     (folder / "suite" / "test_small.py").write_text(SUITE)
-    timed([*COMPAT, "discover", "fleet", "--write"], scratch, env)
+    timed([*COMPAT, "matrix", "discover", "fleet", "--write"], scratch, env)
     workspace = Workspace(folder, datetime.date.today(), lambda: scratch / "cache")
     every = [
         entry.cell.id
@@ -69,7 +69,7 @@ def declare(scratch: Path, count: int, env: dict[str, str]) -> list[str]:
         if entry.cell.recipe == "fresh" and entry.obstacle is None
     ]
     chosen = every[:: max(1, len(every) // count)][:count]
-    timed([*COMPAT, "lock", "fleet", *chosen, "--jobs", "2"], scratch, env)
+    timed([*COMPAT, "matrix", "lock", "fleet", *chosen, "--jobs", "2"], scratch, env)
     return [cell for cell in chosen if workspace.lock_path(cell).exists()]
 
 
@@ -90,7 +90,7 @@ def on_cluster(
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with (scratch / "cluster.log").open("wb") as log:
-        words = [*COMPAT, "cluster", "--workers", str(workers), "--port", str(port)]
+        words = [*COMPAT, "fleet", "cluster", "--workers", str(workers), "--port", str(port)]
         cluster = subprocess.Popen(words, cwd=scratch, env=env, stdout=log, stderr=log)
         while (scratch / "cluster.log").read_text().count("joined") < workers:
             if cluster.poll() is not None:

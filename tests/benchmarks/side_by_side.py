@@ -227,7 +227,10 @@ def declare(scratch: Path, env: Mapping[str, str]) -> list[tuple[str, str]]:
     (folder / "matrix.toml").write_text(MATRIX.format(pythons=releases))
     (folder / "policy.toml").write_text(POLICY)
     (folder / "suite" / "test_small.py").write_text(SUITE)
-    for words in (["discover", "small", "--write"], ["lock", "small", *dict(cells)]):
+    for words in (
+        ["matrix", "discover", "small", "--write"],
+        ["matrix", "lock", "small", *dict(cells)],
+    ):
         timed([sys.executable, "-m", "compat", *words], scratch, env)
     (scratch / "noxfile.py").write_text(NOXFILE.format(cells=cells))
     parts = (TOX.format(name=alias(cell), cell=cell, python=python) for cell, python in cells)

@@ -97,10 +97,10 @@ class TestNothingIsKnownYet:
         ("words", "remedy"),
         [
             (
-                ("lock",),
+                ("matrix lock",),
                 "matrix 'demo' has no locks yet (compat matrix lock demo 'GLOB' locks cells",
             ),
-            (("lock", "--check"), "matrix 'demo' has no locks yet"),
+            (("matrix lock", "--check"), "matrix 'demo' has no locks yet"),
             (
                 ("run", "--quick"),
                 "matrix 'demo' names no quick cells (compat run demo 'GLOB' runs cells",
@@ -116,10 +116,10 @@ class TestNothingIsKnownYet:
         self, run: Run, words: tuple[str, ...], remedy: str
     ) -> None:
         command, *more = words
-        found = run(command, "demo", *more)
+        found = run(*command.split(), "demo", *more)
         assert (found.code, found.out) == (1, "")
         assert remedy in found.err
-        code, data = (told := run(command, "demo", *more, "--json")).code, told.json
+        code, data = (told := run(*command.split(), "demo", *more, "--json")).code, told.json
         assert (code, data["ok"], data["data"], data["errors"][0]["code"]) == (
             1,
             False,

@@ -17,9 +17,10 @@ CELL = "py3.11-dep1-demo1.0"
 
 def test_the_first_screen_of_help_has_twelve_commands_and_mcp_is_below_it(run: Run) -> None:
     assert sum(map(len, FIRST.values())) == 12
+    assert run("site", "mcp", "--help").out.startswith("Usage: compat site mcp [SITE] [OPTIONS]")
     ran = run("mcp", "--help")
-    assert (ran.code, ran.out.split("\n")[0]) == (0, "Usage: compat site mcp [SITE] [OPTIONS]")
-    assert ran.err.startswith("warning: `compat mcp` is now `compat site mcp`")
+    assert ran.code == 2
+    assert ran.err == "error: compat has no command 'mcp' (did you mean site mcp?)\n"
 
 
 def test_plan_prints_counts_by_fate_and_recipe(run: Run) -> None:

@@ -137,17 +137,6 @@ def test_the_summary_says_the_shares_and_the_seconds(run: Run, runs: list[tuple[
     assert "runs of the suite: " in answer.out
 
 
-def test_the_old_names_are_warned_about_and_do_what_they_did(
-    run: Run, runs: list[tuple[str, str]]
-) -> None:
-    for words in (("matrix", "explore"), ("explore",), ("learn",), ("matrix", "audit")):
-        answer = run(*words, "demo", "--budget", "1m", "--jobs", "0")
-        assert answer.code == 0, answer.err
-        (line,) = (line for line in answer.err.splitlines() if line.startswith("warning: "))
-        assert f"`compat {words[-1]}` is now `compat run --budget`" in line
-    assert "Nothing to do" in answer.out
-
-
 def test_what_is_due_is_renewed_before_anything_is_explored(
     run: Run, root: Path, runs: list[tuple[str, str]]
 ) -> None:

@@ -134,11 +134,11 @@ def test_health_advice_and_tables_come_of_any_declaration(repository: Repository
             number for name, number in figures.items() if name.startswith("planned_cells_")
         )
         assert states == figures["planned_cells"]
-        for words in (["health"], ["show"], ["show", "--json"], ["show", "--table"], ["check"]):
+        for words in (["ci health"], ["show"], ["show", "--json"], ["show", "--table"], ["check"]):
             # Only `check` asks whether the suite is there and whether a record refutes an entry of
             # `[[known]]`; where so, the declaration is not sound.
             unsound = (2,) if words == ["check"] else ()
-            _answered(_compat(words[0], "demo", *words[1:]), 0, 1, *unsound)
+            _answered(_compat(*words[0].split(), "demo", *words[1:]), 0, 1, *unsound)
         for words in (
             [],
             ["python==3.9", "--need", "sum"],

@@ -5,7 +5,7 @@ import datetime
 import msgspec
 from hypothesis import given
 from packaging.specifiers import SpecifierSet
-from support.editions import matrix_report
+from support.editions import URL, matrix_report
 from support.examples import examples
 from support.floors import (
     DAY,
@@ -23,6 +23,7 @@ from support.floors import (
     seen,
 )
 from support.known import Shelf
+from support.printed import printed
 from test_propose import worlds
 
 from compat.declare.load import Declared
@@ -34,8 +35,9 @@ from compat.policy.propose import floors, proposals
 from compat.results.judge import EvaluationContext
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot, snapshot
+from compat.site.edition import Edition
 from compat.site.exports.feeds import ical
-from compat.site.pages.reports import proposal_view
+from compat.site.paths import page
 
 AT_12, AT_13, AT_14 = ((cell("3.9", dep), cell("3.11", dep)) for dep in ("1.2", "1.3", "1.4"))
 LATER = datetime.date(2028, 1, 1)
@@ -207,9 +209,9 @@ def test_where_there_is_no_cell_to_ask_the_page_says_so() -> None:
     )
     report = matrix_report(Shelf(), known)
     assert report.proposals
-    assert {proposal_view(report, each).supported for each in report.proposals} == {
-        "No cell tests it"
-    }
+    shown = printed(Edition([report], URL, DAY))
+    pages = [shown[page("demo", "proposals", each.id)] for each in report.proposals]
+    assert all("No cell tests it." in text for text in pages)
 
 
 @given(worlds)

@@ -12,6 +12,7 @@ from referencing import Registry, Resource
 from support.editions import URL, edition, files
 from support.examples import examples
 from support.known import CELLS, DAY, Shelf, lock_of, proven, ran, shelves, statuses
+from support.printed import printed
 
 from compat.plan.cell import RECIPES
 from compat.results.table import capability_table
@@ -21,7 +22,7 @@ from compat.site.pages.results import (
     capability_list,
     capability_view,
 )
-from compat.site.paths import api_path
+from compat.site.paths import api_path, page
 from compat.value import encode
 
 NEW = "py3.9-dep2-demo2.0"
@@ -248,11 +249,14 @@ def test_tests_of_the_suites_helpers_stand_apart_and_are_not_counted() -> None:
 def test_pages_name_the_tests_of_helpers_apart_and_count_the_others() -> None:
     shelf = proven(NEW)
     shelf.helpers = frozenset({"sum"})
-    volume = edition(shelf).report("demo")
-    shown = capability_list(volume)
-    assert shown.count == sum(len(lines) for _, lines in shown.groups) == 2
-    assert [one.id for one in shown.helpers] == ["sum"]
-    assert capability_view(volume, "sum").of_helper
+    of = edition(shelf)
+    volume, shown = of.report("demo"), printed(of)
+    assert sum(len(lines) for _, lines in capability_list(volume)) == 2
+    apart = shown[page("demo", "cap")].partition("Helpers of the suite")[2]
+    assert "Sums" in apart
+    assert "Means" not in apart
+    assert "It says nothing about the library" in shown[page("demo", "cap", "sum")]
+    assert "It says nothing about the library" not in shown[page("demo", "cap", "mean")]
     assert capability_view(volume, "sum").statements == ("Works in every release tested for it.",)
     assert "sum" in capability_ids(volume)
     text = capability_table(volume.snapshot, volume.capabilities)

@@ -111,7 +111,7 @@ def test_it_agrees_with_the_picture_and_is_the_same_each_time(shelf: Shelf, tmp_
 
 def places(sitemap_file: SiteFile) -> list[str]:
     found = (element.text for element in ElementTree.fromstring(sitemap_file.content).iter())
-    return [place for place in found if place]
+    return [place for place in found if place and place.strip()]
 
 
 def test_the_sitemap_names_every_page() -> None:

@@ -117,7 +117,7 @@ def calendars(site: Path, matrix: str) -> Iterator[Named]:
 
 
 def command_line(site: Path, matrix: str) -> Iterator[Named]:
-    for words in (("schedule",), ("propose",)):
+    for words in (("matrix", "schedule"), ("propose",)):
         ended = subprocess.run(
             [sys.executable, "-m", "compat", *words, matrix, "--json", "--today", str(DAY)],
             cwd=site,

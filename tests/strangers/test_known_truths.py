@@ -87,7 +87,7 @@ def test_a_declared_floor_that_is_false_to_the_patch_is_found(root: Path) -> Non
     cells = [f"{place}.{patch}{lane}" for patch in (18, 19) for lane in ("", "+lowest")]
     ended = compat(root, "run", "sqlmodel", *cells, "--jobs", "2")
     assert ended.returncode == 1, ended.stdout + ended.stderr
-    ended = compat(root, "lanes", "sqlmodel", "--json")
+    ended = compat(root, "matrix", "variants", "sqlmodel", "--json")
     assert ended.returncode == 1, ended.stdout + ended.stderr
     data = json.loads(ended.stdout)["data"]
     (alert,) = data["alerts"]
@@ -110,7 +110,7 @@ def test_a_pre_release_of_a_dependency_that_breaks_something_is_found(root: Path
     lane = [f"py3.11-urllib2.0.0a4-{release}+prerelease" for release in (old, new)]
     ended = compat(root, "run", "toolbelt", *ordinary, *lane, "--jobs", "2")
     assert ended.returncode == 1, ended.stdout + ended.stderr
-    ended = compat(root, "lanes", "toolbelt", "--json")
+    ended = compat(root, "matrix", "variants", "toolbelt", "--json")
     data = json.loads(ended.stdout)["data"]
     (alert,) = data["alerts"]
     assert alert["sentence"].startswith("urllib3 2.0.0a4 breaks 1 ")

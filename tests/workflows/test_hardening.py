@@ -148,7 +148,7 @@ class TestEveryFile:
 
     def test_what_cells_make_us_print_is_no_order_to_the_runner(self, path: Path) -> None:
         for step in steps(path):
-            for command in (*RUNNING, "lanes", '"$COMMAND"'):
+            for command in (*RUNNING, "matrix variants", '"$COMMAND"'):
                 before, runs, _ = step.get("run", "").partition(f"compat {command} ")
                 assert not runs or "::stop-commands::$token" in before
 

@@ -80,7 +80,7 @@ def test_the_watchdog_barks_when_the_schedule_is_off_or_late(
     tmp_path: Path, run: Run, github: GitHubApi, state: str, last: int | None, expected: str
 ) -> None:
     github.state, github.succeeded = state, None if last is None else ago(last)
-    ran = run(tmp_path, "watchdog", "matrix.yml", "--days", "3")
+    ran = run(tmp_path, "ci", "watchdog", "matrix.yml", "--days", "3")
     sound = expected.endswith("succeeded on")
     assert ran.code == (0 if sound else 1), ran.err
     assert expected in (ran.out if sound else ran.err)
@@ -88,7 +88,7 @@ def test_the_watchdog_barks_when_the_schedule_is_off_or_late(
 
 def test_the_watchdog_says_the_same_as_json(tmp_path: Path, run: Run, github: GitHubApi) -> None:
     github.state, github.succeeded = "disabled_manually", ago(9)
-    ran = run(tmp_path, "watchdog", "matrix.yml", "--days", "3", "--json")
+    ran = run(tmp_path, "ci", "watchdog", "matrix.yml", "--days", "3", "--json")
     told = json.loads(ran.out)["data"]
     assert (ran.code, told["workflow"], told["state"]) == (1, "matrix.yml", "disabled_manually")
     assert told["succeeded"] == github.succeeded
@@ -98,16 +98,16 @@ def test_the_watchdog_says_the_same_as_json(tmp_path: Path, run: Run, github: Gi
 def test_the_watchdog_never_takes_trouble_for_an_answer(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unknown = run(tmp_path, "watchdog", "other.yml", "--days", "3")
+    unknown = run(tmp_path, "ci", "watchdog", "other.yml", "--days", "3")
     assert (unknown.code, unknown.out) == (2, "")
     assert "has no workflow 'other.yml'" in unknown.err
     monkeypatch.setenv("GITHUB_REPOSITORY", "")
-    nowhere = run(tmp_path, "watchdog", "matrix.yml", "--days", "3")
+    nowhere = run(tmp_path, "ci", "watchdog", "matrix.yml", "--days", "3")
     assert (nowhere.code, nowhere.out) == (2, "")
-    named = run(tmp_path, "watchdog", "matrix.yml", "--days", "3", "--repository", NAME)
+    named = run(tmp_path, "ci", "watchdog", "matrix.yml", "--days", "3", "--repository", NAME)
     assert (named.code, named.out) == (1, "")
     monkeypatch.setenv("GITHUB_TOKEN", "not a token")
-    refused = run(tmp_path, "watchdog", "matrix.yml", "--days", "3", "--repository", NAME)
+    refused = run(tmp_path, "ci", "watchdog", "matrix.yml", "--days", "3", "--repository", NAME)
     assert (refused.code, refused.out) == (4, "")
 
 
@@ -177,10 +177,10 @@ def test_what_was_learnt_is_committed_and_pushed_onto_what_others_pushed_meanwhi
     origin: Origin, run: Run, github: GitHubApi
 ) -> None:
     origin.push_meanwhile()
-    assert "nothing new" in run(origin.place, "keep", "ferry").err
+    assert "nothing new" in run(origin.place, "ci", "push", "ferry").err
     origin.learn()
     (origin.place / "matrices" / "ferry" / "suite.py").write_text("not measured", encoding="utf-8")
-    ran = run(origin.place, "keep", "ferry", "--branch", "main")
+    ran = run(origin.place, "ci", "push", "ferry", "--branch", "main")
     assert ran.code == 0, ran.err
     assert origin.log()[:2] == [TITLE, "meanwhile"]
     assert origin.files() == [RECORD]
@@ -192,12 +192,12 @@ def test_a_branch_of_its_own_has_what_was_measured_alone(origin: Origin, run: Ru
     (origin.place / "notes.md").write_text("a person's", encoding="utf-8")
     git("add", "notes.md", cwd=origin.place)
     origin.learn("first")
-    apart = ("keep", "ferry", "--apart", "--branch", "compat-records")
+    apart = ("ci", "push", "ferry", "--apart", "--branch", "compat-records")
     assert "pushed to compat-records" in run(origin.place, *apart).out
     assert "nothing new" in run(origin.place, *apart).err
     (origin.place / "matrices" / "other").mkdir()
     (origin.place / "matrices" / "other" / "catalogue.json").write_text("{}", encoding="utf-8")
-    assert run(origin.place, "keep", "other", *apart[2:]).code == 0
+    assert run(origin.place, "ci", "push", "other", *apart[3:]).code == 0
     (origin.place / RECORD).write_text("second", encoding="utf-8")
     assert run(origin.place, *apart).code == 0
     files = git("ls-tree", "-r", "--name-only", "compat-records", cwd=origin.bare).split()
@@ -212,7 +212,7 @@ def test_a_branch_of_its_own_has_what_was_measured_alone(origin: Origin, run: Ru
     origin.hook(PROTECTED.replace("refs/heads/main", "refs/heads/compat-records"))
     refused = run(origin.place, *apart)
     assert (refused.code, "GH006" in refused.err) == (3, True)
-    assert run(origin.place, "keep", "ferry", "--apart").code == 2
+    assert run(origin.place, "ci", "push", "ferry", "--apart").code == 2
 
 
 def test_without_a_branch_it_only_commits_and_leaves_what_a_person_has_staged(
@@ -221,11 +221,11 @@ def test_without_a_branch_it_only_commits_and_leaves_what_a_person_has_staged(
     (origin.place / "notes.md").write_text("a person's", encoding="utf-8")
     git("add", "notes.md", cwd=origin.place)
     assert (
-        json.loads(run(origin.place, "keep", "ferry", "--json").out)["data"]["outcome"]
+        json.loads(run(origin.place, "ci", "push", "ferry", "--json").out)["data"]["outcome"]
         == "nothing-new"
     )
     origin.learn()
-    told = json.loads(run(origin.place, "keep", "ferry", "--json").out)["data"]
+    told = json.loads(run(origin.place, "ci", "push", "ferry", "--json").out)["data"]
     commit = git("rev-parse", "HEAD", cwd=origin.place).strip()
     assert told == {"matrix": "ferry", "outcome": "committed", "commit": commit}
     assert origin.log() == ["first"]
@@ -239,7 +239,7 @@ def test_a_push_that_lost_a_race_is_made_again_and_nobodys_commit_is_lost(
     origin.learn()
     origin.hook(FASTER)
     (origin.bare / "faster").write_text("2", encoding="utf-8")
-    ran = run(origin.place, "keep", "ferry", "--branch", "main")
+    ran = run(origin.place, "ci", "push", "ferry", "--branch", "main")
     assert ran.code == 0, ran.err
     assert origin.log() == [TITLE, "meanwhile 1", "meanwhile 2", "first"]
     assert origin.branches() == []
@@ -250,7 +250,7 @@ def test_a_protected_branch_gets_a_pull_request(
 ) -> None:
     origin.learn()
     origin.hook(PROTECTED)
-    ran = run(origin.place, "keep", "ferry", "--branch", "main")
+    ran = run(origin.place, "ci", "push", "ferry", "--branch", "main")
     assert ran.code == 0, ran.err
     assert "GH006" in ran.err
     (branch,) = origin.branches()
@@ -265,7 +265,7 @@ def test_what_does_not_go_together_with_what_others_pushed_gets_one_too(
 ) -> None:
     origin.learn("ours")
     origin.push_meanwhile("theirs")
-    ran = run(origin.place, "keep", "ferry", "--branch", "main", "--json")
+    ran = run(origin.place, "ci", "push", "ferry", "--branch", "main", "--json")
     assert ran.code == 0, ran.err
     told = json.loads(ran.out)["data"]
     assert "conflicts" in told["because"]
@@ -281,7 +281,7 @@ def test_where_no_pull_request_may_be_opened_the_branch_is_named_and_the_job_fai
     origin.learn()
     origin.hook(PROTECTED)
     github.forbids_pulls = True
-    ran = run(origin.place, "keep", "ferry", "--branch", "main")
+    ran = run(origin.place, "ci", "push", "ferry", "--branch", "main")
     assert ran.code == 4
     assert f"{origin.branches()[0]} is pushed, but no pull request could be opened" in ran.err
     assert "open one" in ran.err
@@ -298,7 +298,7 @@ def test_trouble_of_git_is_told_without_the_password_of_the_address(
         "http://someone:hidden@127.0.0.1:1/origin.git",
         cwd=origin.place,
     )
-    ran = run(origin.place, "keep", "ferry", "--branch", "main")
+    ran = run(origin.place, "ci", "push", "ferry", "--branch", "main")
     assert (ran.code, ran.out) == (3, "")
     assert "git fetch failed" in ran.err
     assert "hidden" not in ran.err

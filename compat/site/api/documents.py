@@ -5,7 +5,7 @@ where the public form differs on purpose. Every key is always there; what may be
 """
 
 import datetime
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from importlib import resources
@@ -77,7 +77,7 @@ from compat.site.why_words import (
     package_sentence,
 )
 from compat.site.wording import cause_sentence, failing_words
-from compat.value import StrictValue, Value, schema_hook
+from compat.value import StrictValue, Value, grouped, schema_hook
 
 SCHEMA_VERSION = 1
 Sha256 = Annotated[
@@ -712,26 +712,21 @@ def _ranges(report: MatrixReport, axis: Axis, entries: Sequence[Answer]) -> Iter
     for other in report.snapshot.matrix.axes:
         if other.name == axis.name:
             continue
-        beside: defaultdict[Version, list[Answer]] = defaultdict(list)
-        for entry in entries:
-            beside[entry.cell.on(other.name).version].append(entry)
-        states: defaultdict[State, list[str]] = defaultdict(list)
-        for version in sorted(beside):
-            best = representative(beside[version])
-            states[cell_state(best, report.siblings(best))].append(str(version))
+        beside = grouped((entry.cell.on(other.name).version, entry) for entry in entries)
+        best = ((version, representative(beside[version])) for version in sorted(beside))
+        states = grouped((cell_state(e, report.siblings(e)), str(version)) for version, e in best)
         for state in STATES:
             if state in states:
                 yield Range(axis=other.name, state=state, coordinates=tuple(states[state]))
 
 
 def _reasons(entries: Sequence[Answer]) -> Iterator[ObstacleCount]:
-    ruled_out: defaultdict[str, list[Answer]] = defaultdict(list)
-    for entry in entries:
-        if entry.obstacle is not None:
-            ruled_out[entry.obstacle.kind].append(entry)
+    ruled_out = grouped((e.obstacle.kind, (e, e.obstacle)) for e in entries if e.obstacle)
     for kind, alike in sorted(ruled_out.items()):
-        because = "" if alike[-1].obstacle is None else alike[-1].obstacle.because
-        yield ObstacleCount(kind=kind, count=len(alike), example=alike[-1].cell.id, because=because)
+        newest, obstacle = alike[-1]
+        yield ObstacleCount(
+            kind=kind, count=len(alike), example=newest.cell.id, because=obstacle.because
+        )
 
 
 def capability_documents(report: MatrixReport) -> Iterator[CapabilityDocument]:
@@ -743,10 +738,8 @@ def _capability(report: MatrixReport, name: str) -> CapabilityDocument:
     test, results = report.titles.get(name), report.results.get(name, [])
     statuses = Counter(capability.status for _, capability in results)
     ordered = sorted(range(len(results)), key=lambda n: (results[n][1].status == "yes", n))
-    alike: dict[Capability, list[str]] = {}
-    for number in sorted(ordered[:MOST_CELLS]):
-        entry, capability = results[number]
-        alike.setdefault(capability, []).append(entry.cell.id)
+    shown = (results[number] for number in sorted(ordered[:MOST_CELLS]))
+    alike = grouped((capability, entry.cell.id) for entry, capability in shown)
     return CapabilityDocument(
         **head(report),
         id=name,

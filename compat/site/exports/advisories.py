@@ -7,7 +7,6 @@ import hashlib
 import io
 import json
 import zipfile
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -22,7 +21,7 @@ from compat.run.outcome import Failed
 from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.paths import ADVISORIES, advisory_path, cell_page
 from compat.site.wording import cause_sentence, listed
-from compat.value import Value
+from compat.value import Value, grouped
 
 # https://ossf.github.io/osv-schema/; `x_` begins the ids of those who are not registered there.
 SCHEMA_VERSION = "1.7.4"
@@ -63,10 +62,10 @@ def advisories(edition: Edition) -> Iterator[SiteFile]:
 
 def documents(report: MatrixReport, edition: Edition) -> Iterator[dict[str, Any]]:
     """Yield an advisory for each signature of a failure and what it depends on."""
-    by_signature = defaultdict[tuple[str, tuple[str, ...]], list[tuple[Combination, Failed]]](list)
-    for combination, failed in _combinations(report):
-        axes = (*combination.requires, *(("Python",) if combination.pythons else ()))
-        by_signature[_signature(failed), axes].append((combination, failed))
+    by_signature = grouped(
+        ((_signature(failed), (*of.requires, *(("Python",) if of.pythons else ()))), (of, failed))
+        for of, failed in _combinations(report)
+    )
     package = report.snapshot.matrix.subject_axis.normalised_name
     for (signature, axes), failures in sorted(by_signature.items()):
         rows = [combination for combination, _ in failures]
@@ -141,10 +140,8 @@ def _combinations(report: MatrixReport) -> Iterator[tuple[Combination, Failed]]:
     tested = (entry for entry in report.snapshot.known if entry.is_tested)
     known = [e for e in tested if not e.cell.is_in_lane and not e.cell.platform]
     places = {e.cell.id: {c.axis: c.version for c in e.cell.coordinates} for e in known}
-    green: dict[Version, list[str]] = defaultdict(list)
-    for entry in known:
-        if entry.kind in _GREEN:
-            green[places[entry.cell.id][subject]].append(entry.cell.id)
+    works = (e.cell.id for e in known if e.kind in _GREEN)
+    green = grouped((places[cell][subject], cell) for cell in works)
     # An axis may have lost a version that was run.
     order = {
         axis.name: sorted(
@@ -162,7 +159,7 @@ def _combinations(report: MatrixReport) -> Iterator[tuple[Combination, Failed]]:
         if failed is None:
             continue
         place, nearest = places[entry.cell.id], dict[str, tuple[int, str]]()
-        others = green[place[subject]]
+        others = green.get(place[subject], [])
         if withdrawn is None and any(places[cell] == place for cell in others):
             continue
         # A pair of cells that differ in one version alone proves that this one matters.

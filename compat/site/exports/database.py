@@ -9,7 +9,6 @@ import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +21,19 @@ from compat.results.runs import in_order
 from compat.run.outcome import Outcome
 from compat.site.api.documents import cell_summary
 from compat.site.edition import Edition, MatrixReport, SiteFile
-from compat.site.encode import fit
-from compat.site.paths import cell_page, download_path, segment
+from compat.site.encode import fit, rendered
+from compat.site.paths import cell_page, download_path
 
 Row = tuple[Any, ...]
 # The metrics of a run: of each its name, its unit, and which of two values is better.
 Measures = tuple[tuple[str, str, str], ...]
-_TEMPLATES = resources.files("compat.site") / "assets" / "templates"
 
 
 def downloads(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
         yield SiteFile(path=download_path(report.name, "sqlite"), content=database(report))
-        text = (
-            (_TEMPLATES / "queries.sql")
-            .read_text(encoding="utf-8")
-            .format(name=segment(report.name), subject=report.snapshot.matrix.subject)
-        )
-        yield SiteFile(path=download_path(report.name, "sql"), content=text.encode())
+        text = rendered("queries.sql", report=report, subject=report.snapshot.matrix.subject)
+        yield SiteFile(path=download_path(report.name, "sql"), content=text)
 
 
 def database(report: MatrixReport) -> bytes:
@@ -49,7 +43,7 @@ def database(report: MatrixReport) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "compat.sqlite"
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-            tables = (_TEMPLATES / "tables.sql").read_text(encoding="utf-8")
+            tables = rendered("tables.sql").decode()
             connection.executescript(
                 f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN; {tables}"
             )

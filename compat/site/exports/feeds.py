@@ -5,8 +5,7 @@ floors as iCalendar (RFC 5545). No clock is read: the same edition gives the sam
 import datetime
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
-from xml.etree import ElementTree
+from collections.abc import Iterator
 
 from compat.advise.request import label
 from compat.github.markdown import plain
@@ -14,14 +13,13 @@ from compat.policy.calendar import Schedule, ScheduledMove
 from compat.policy.proposal import Proposal
 from compat.results.answer import Answer
 from compat.site.edition import Edition, MatrixReport, SiteFile
-from compat.site.encode import fit, moment, written
+from compat.site.encode import moment, rendered
 from compat.site.history import Event
-from compat.site.paths import calendar_path, cell_page, feed_entry_id, feed_path, page, segment
+from compat.site.paths import calendar_path, cell_page, feed_path, page, segment
 from compat.site.status import style_then
 from compat.site.wording import cause_sentence, day, listed, place_words, plain_dates
 from compat.value import Value
 
-ATOM = "http://www.w3.org/2005/Atom"
 MOST_ENTRIES = 100
 
 
@@ -39,7 +37,9 @@ class FeedEntry(Value, frozen=True, kw_only=True):
 def feeds(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
         past = sorted(feed_entries(report), key=lambda one: (-one.moment.timestamp(), one.name))
-        content = atom(edition, report, past[:MOST_ENTRIES])
+        updated = max((entry.moment for entry in past), default=moment(datetime.date(2000, 1, 1)))
+        shown = {"entries": past[:MOST_ENTRIES], "updated": updated, "stamp": _stamp}
+        content = rendered("feed.atom", edition=edition, report=report, **shown)
         yield SiteFile(path=feed_path(report.name), content=content)
 
 
@@ -48,45 +48,6 @@ def feed_entries(report: MatrixReport) -> Iterator[FeedEntry]:
     yield from _releases(report)
     yield from (_proposal(report, proposal) for proposal in report.proposals if proposal.is_open)
     yield from _silence(report)
-
-
-def atom(edition: Edition, report: MatrixReport, entries: Iterable[FeedEntry]) -> bytes:
-    shown, url = list(entries), edition.url(feed_path(report.name))
-    root = ElementTree.Element("feed", xmlns=ATOM)
-    _text(root, "id", url)
-    _text(root, "title", f"{report.snapshot.matrix.title}: what happened")
-    _text(
-        root,
-        "updated",
-        _stamp(max((entry.moment for entry in shown), default=moment(datetime.date(2000, 1, 1)))),
-    )
-    ElementTree.SubElement(root, "link", rel="self", type="application/atom+xml", href=fit(url))
-    ElementTree.SubElement(
-        root, "link", rel="alternate", type="text/html", href=fit(edition.url(page(report.name)))
-    )
-    _text(ElementTree.SubElement(root, "author"), "name", "compat")
-    for entry in shown:
-        _add(root, edition, report, entry)
-    return written(root)
-
-
-def _add(
-    root: ElementTree.Element, edition: Edition, report: MatrixReport, entry: FeedEntry
-) -> None:
-    element, url = ElementTree.SubElement(root, "entry"), edition.url(entry.path)
-    _text(element, "id", edition.url(feed_entry_id(report.name, entry.name)))
-    _text(element, "title", entry.title)
-    _text(element, "updated", _stamp(entry.moment))
-    _text(element, "published", _stamp(entry.moment))
-    ElementTree.SubElement(element, "link", rel="alternate", type="text/html", href=fit(url))
-    ElementTree.SubElement(element, "category", term=entry.category)
-    _text(element, "content", entry.text).set("type", "text")
-
-
-def _text(parent: ElementTree.Element, name: str, text: str) -> ElementTree.Element:
-    element = ElementTree.SubElement(parent, name)
-    element.text = fit(text)
-    return element
 
 
 def _stamp(when: datetime.datetime) -> str:
@@ -201,19 +162,19 @@ def calendars(edition: Edition) -> Iterator[SiteFile]:
 
 
 def ical(schedule: Schedule) -> str:
-    lines = [
-        "BEGIN:VCALENDAR",
-        "VERSION:2.0",
-        "PRODID:-//compat//floor moves//EN",
-        f"X-WR-CALNAME:{_escaped(f'{plain(schedule.title)}: minimum versions')}",
-        *(line for move in schedule.moves for line in _event(schedule, move)),
-        "END:VCALENDAR",
-    ]
-    return "".join(f"{_folded(line)}\r\n" for line in lines)
+    text = rendered(
+        "calendar.ics",
+        schedule=schedule,
+        described=_described,
+        reminders=REMINDERS,
+        day=datetime.timedelta(days=1),
+        plain=plain,
+        escaped=_escaped,
+    )
+    return "".join(f"{_folded(line)}\r\n" for line in text.decode().split("\n")[:-1])
 
 
-def _event(schedule: Schedule, move: ScheduledMove) -> Iterator[str]:
-    change = f"{move.package} {move.to} may become the minimum"
+def _described(schedule: Schedule, move: ScheduledMove) -> str:
     released = "is planned for" if move.released > schedule.day else "was released on"
     lines = (
         f"With the {move.wording} the minimum may rise from {move.package} {move.before} to"
@@ -222,22 +183,7 @@ def _event(schedule: Schedule, move: ScheduledMove) -> Iterator[str]:
         f"Evidence: {move.proof}.",
         *((f"Hold: {move.held}",) if move.held else ()),
     )
-    described = "\n".join(plain(plain_dates(line), limit=1000) for line in lines)
-    yield "BEGIN:VEVENT"
-    yield f"SUMMARY:{_escaped(f'{plain(schedule.title)}: {change}')}"
-    yield f"DTSTART;VALUE=DATE:{move.on:%Y%m%d}"
-    yield f"DTEND;VALUE=DATE:{move.on + datetime.timedelta(days=1):%Y%m%d}"
-    # The day since which what the event says was true.
-    yield f"DTSTAMP:{move.released:%Y%m%d}T000000Z"
-    # It stays the same when the day changes, so that calendars move the event.
-    yield f"UID:{_escaped(f'{schedule.matrix}-{move.id}@compat')}"
-    yield f"DESCRIPTION:{_escaped(described)}"
-    yield "TRANSP:TRANSPARENT"
-    for days in REMINDERS:
-        yield from ("BEGIN:VALARM", "ACTION:DISPLAY")
-        yield f"DESCRIPTION:{_escaped(f'in {days} days: {change}')}"
-        yield from (f"TRIGGER:-P{days}D", "END:VALARM")
-    yield "END:VEVENT"
+    return "\n".join(plain(plain_dates(line), limit=1000) for line in lines)
 
 
 def _escaped(text: str) -> str:

@@ -6,7 +6,6 @@ import datetime
 import io
 from collections.abc import Iterator, Sequence
 from typing import get_args
-from xml.etree import ElementTree
 
 from packaging.version import Version
 
@@ -14,9 +13,9 @@ from compat.advise.answer import Recommended
 from compat.advise.request import Request, label
 from compat.results.answer import Answer, Kind, representative_of_release
 from compat.site.edition import Edition, MatrixReport, SiteFile
-from compat.site.encode import json, line, picture, texts, written
+from compat.site.encode import json, line, rendered
 from compat.site.pages.advice import embed_box, tiles
-from compat.site.pages.results import Doc
+from compat.site.pages.results import Doc, matrix_health
 from compat.site.paths import badge_path, card_path, embed_image
 from compat.site.status import State
 from compat.site.wording import day
@@ -39,7 +38,6 @@ _COLOURS: dict[State, str] = {
 }
 # A message has a verdict, a score, versions and a date.
 _LONGEST = 80
-_PADDING, _HEIGHT = 6, 20
 # About how wide a letter is in Verdana of 11 pixels; the image stretches the text to its width.
 _LETTER = 6.2
 
@@ -102,19 +100,8 @@ def endpoint(badge: Badge) -> bytes:
 
 def svg(badge: Badge) -> bytes:
     left, right = line(badge.label, _LONGEST), line(badge.message, _LONGEST)
-    wide, rest = (round(_LETTER * len(text)) + 2 * _PADDING for text in (left, right))
-    root = picture(wide + rest, _HEIGHT, f"{left}: {right}", f"Badge. {left}: {right}")
-    for x, width, colour in ((0, wide, "#24292f"), (wide, rest, badge.colour)):
-        ElementTree.SubElement(
-            root, "rect", x=str(x), width=str(width), height=str(_HEIGHT), fill=colour
-        )
-    group = texts(root, "#ffffff", 11)
-    for x, width, text in ((0, wide, left), (wide, rest, right)):
-        word = ElementTree.SubElement(
-            group, "text", x=str(x + _PADDING), y="14", textLength=str(width - 2 * _PADDING)
-        )
-        word.text = text
-    return written(root)
+    wide, rest = (round(_LETTER * len(text)) + 12 for text in (left, right))
+    return rendered("badge.svg", left=left, right=right, wide=wide, rest=rest, colour=badge.colour)
 
 
 def _none(report: MatrixReport) -> Badge:
@@ -175,17 +162,15 @@ def _proposal(report: MatrixReport) -> Badge:
 
 
 def _freshness(report: MatrixReport) -> Badge:
-    tested = [entry for entry in report.snapshot.known if entry.is_tested]
-    days = [entry.latest for entry in tested if entry.latest is not None]
-    if not days:
+    health = matrix_health(report)
+    if health.newest is None:
         return Badge(label="tested", message=NO_DATA, colour=GREY)
-    old = sum(entry.stale for entry in tested)
-    stale = f", {old} of {len(tested)} stale" if old else ""
-    is_old = (report.snapshot.day - max(days)).days > report.snapshot.present.fresh_days
+    tested = sum(entry.is_tested for entry in report.snapshot.known)
+    stale = f", {health.stale} of {tested} stale" if health.stale else ""
     return Badge(
         label="tested",
-        message=f"{_date(max(days))}{stale}",
-        colour=RED if is_old else AMBER if old else BLUE,
+        message=f"{_date(health.newest)}{stale}",
+        colour=RED if health.is_quiet else AMBER if health.stale else BLUE,
     )
 
 
@@ -201,7 +186,6 @@ _LEFT = 80
 _LINES = ((56, 190, BAR), (76, 300, INK), (76, 400, INK), (32, 540, BAR))
 # More colours than these shades of three would only make the file larger.
 _SHADES = 32
-_BOX_WIDTH, _BOX_HEAD, _BOX_ROW, _BOX_LEFT = 440, 54, 24, 16
 _LINE = 58
 
 
@@ -247,15 +231,5 @@ def card_lines(report: MatrixReport) -> tuple[str, str, str, str]:
 
 def boxed(box: Doc) -> bytes:
     lines = [*(f"Python {row.python}: {row.words}" for row in box.rows), box.tested]
-    height, title = _BOX_HEAD + _BOX_ROW * len(lines), line(box.title, _LINE)
-    root = picture(_BOX_WIDTH, height, title, line(". ".join(lines), 1000))
-    frame = {"x": "0.5", "y": "0.5", "width": str(_BOX_WIDTH - 1), "height": str(height - 1)}
-    ElementTree.SubElement(root, "rect", rx="8", fill="#ffffff", stroke="#55616d", attrib=frame)
-    group = texts(root, "#16202a", 12)
-    heading = ElementTree.SubElement(group, "text", x=str(_BOX_LEFT), y="30")
-    heading.set("font-weight", "bold")
-    heading.text = title
-    for number, words in enumerate(lines):
-        place = {"x": str(_BOX_LEFT), "y": str(_BOX_HEAD + _BOX_ROW * number)}
-        ElementTree.SubElement(group, "text", place).text = line(words, _LINE)
-    return written(root)
+    says, shown = line(". ".join(lines), 1000), [line(words, _LINE) for words in lines]
+    return rendered("box.svg", title=line(box.title, _LINE), says=says, lines=shown)

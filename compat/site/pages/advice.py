@@ -2,11 +2,9 @@
 known of one version of Python or of a package beside the subject.
 """
 
-import datetime
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
-from string import Template
 
 from packaging.version import Version
 
@@ -18,22 +16,22 @@ from compat.declare.platforms import PlatformName, own_name
 from compat.lock.lockfile import Lock
 from compat.policy.evaluation import version_releases
 from compat.results.answer import Answer, representative
-from compat.results.installs import INSTALLABLE, newest_on
 from compat.results.lifted import lifted
 from compat.run.outcome import Failed
 from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.lock_files import whereabouts
-from compat.site.install_words import installable_words, platform_title
+from compat.site.install_words import platform_title
 from compat.site.pages.results import (
     Doc,
     cause_anchor,
     entry_page,
-    matrix_health,
     newest,
+    platform_facts,
 )
 from compat.site.paths import cell_page, page
 from compat.site.status import STYLES
 from compat.site.wording import cause_sentence, cause_words, day, ranges
+from compat.value import grouped
 
 GOAL_WORDS: dict[Goal, str] = {
     "best": "published for these versions, with the fewest failures",
@@ -44,11 +42,6 @@ GOAL_WORDS: dict[Goal, str] = {
     "minimum": "the oldest that works",
 }
 _MOST_REASONS, _MOST_NEWS, _MOST_PYTHONS = 5, 6, 5
-# The form's message for a version that the matrix does not have; `$version` is that version.
-_NEWER = Template("$label $$version is not in this matrix: the newest is $newest$why.")
-_OLDER = Template("$label $$version is not in this matrix: the oldest is $oldest.")
-_OTHER = Template("$label $$version is not in this matrix, which has $oldest to $newest.")
-_SERIES = Template("$label $$version is answered as $label $$series.")
 
 
 def home(report: MatrixReport) -> Doc:
@@ -60,7 +53,6 @@ def home(report: MatrixReport) -> Doc:
         goals=[(word, proof) for word, proof in best if proof is not None],
         pythons=_options(report, report.snapshot.matrix.interpreters, {}),
         crossed=[crossed(report, a) for a in report.snapshot.matrix.packages if a.name != subject],
-        health=matrix_health(report),
         news=newest(report, _MOST_NEWS),
     )
 
@@ -238,59 +230,32 @@ def question(
     platform: PlatformName | None = None,
 ) -> Doc:
     """Return the form that asks what somebody has, with these coordinates chosen; a whole one asks
-    for the subject's version, needs and preference too. `unknown` says that the matrix has nothing
-    of a name, which is `$name` in it. `platforms` are the others that the matrix asks about, each
-    with what is known of it.
+    for the subject's version, needs and preference too. `platforms` are the others that the matrix
+    asks about, each with what is known of it.
     """
     matrix = report.snapshot.matrix
     axes = [axis for axis in matrix.axes if is_whole or axis.name != matrix.subject]
-    known = ", ".join(label(axis) for axis in matrix.axes)
-    installs, package = report.snapshot.platform_installs, matrix.subject_axis.package
     return Doc(
         fields=[_field(report, axis, coordinates or {}) for axis in axes],
-        answers=answer_path(report, {}),
-        unknown=f"$name is not a part of this matrix, which has {known}.",
         is_whole=is_whole,
-        needs=[test for test in report.capabilities if test.id not in report.helpers],
-        goals=GOAL_WORDS,
         own=platform_title(own_name(matrix.platform)),
         platform=platform,
-        platforms=[
-            Doc(
-                name=name,
-                title=platform_title(name),
-                installs=newest_on(installs, name, INSTALLABLE),
-                sentence=installable_words(installs, name, package),
-                path=page(report.name, "advise", name),
-            )
-            for name in matrix.platforms
-        ],
+        platforms=platform_facts(report),
     )
 
 
 def _field(report: MatrixReport, axis: Axis, coordinates: Mapping[str, Version]) -> Doc:
     """A field of the form: an axis and its coordinates, the newest first. `names` are those that an
-    address or a pasted text may have for it; `newer`, `older` and `other` say that the matrix lacks
-    a version, `series` that one is answered by the series that it is of.
+    address or a pasted text may have for it; `why` says why no answer has the newest.
     """
     versions = [*report.advisor.ranks.positions[axis.name]]
-    blanks = {
-        "label": label(axis),
-        "oldest": str(versions[0]) if versions else "",
-        "newest": str(versions[-1]) if versions else "",
-        "why": _of_newest(report, axis, versions),
-    }
     return Doc(
         axis=axis,
-        label=label(axis),
         names=axis_names(axis),
         versions=versions[::-1],
+        why=_of_newest(report, axis, versions),
         chosen=coordinates.get(axis.name),
         is_subject=axis.name == report.snapshot.matrix.subject,
-        newer=_NEWER.substitute(blanks),
-        older=_OLDER.substitute(blanks),
-        other=_OTHER.substitute(blanks),
-        series=_SERIES.substitute(blanks),
     )
 
 
@@ -317,10 +282,14 @@ def version_page(report: MatrixReport, axis: Axis, version: Version) -> Doc:
         if entry.is_tested and isinstance(entry.outcome, Failed)
     ]
     kinds = [e.obstacle.kind for e in entries if e.obstacle is not None and not e.is_tested]
+    releases = report.snapshot.once(
+        ("version-releases", axis.name), lambda: version_releases(axis, report.snapshot.catalogue)
+    )
     return Doc(
         question=question(report, coordinates),
         advice=answer,
-        support=[*_support(report, axis, version)],
+        release=next((release for release in releases if release.version == version), None),
+        bars=[b for b in report.schedule.bars if (b.axis, b.version) == (axis.name, version)],
         beside=by_others(report, coordinates),
         releases=[*_releases(report, entries)],
         failures=Counter(failed).most_common(_MOST_REASONS),
@@ -335,50 +304,19 @@ def version_page(report: MatrixReport, axis: Axis, version: Version) -> Doc:
     )
 
 
-def _support(report: MatrixReport, axis: Axis, version: Version) -> Iterator[str]:
-    snapshot = report.snapshot
-    today = snapshot.day
-    releases = snapshot.once(
-        ("version-releases", axis.name), lambda: version_releases(axis, snapshot.catalogue)
-    )
-    for release in releases:
-        if release.version == version:
-            yield f"Released on {day(release.released)}."
-            yield (
-                "Upstream names no end of support."
-                if release.ends is None
-                else f"Upstream support {_ends(release.ends, today)} on {day(release.ends)}."
-            )
-    for bar in report.schedule.bars:
-        if (bar.axis, bar.version) == (axis.name, version):
-            if bar.until is not None:
-                yield f"Its window in this matrix {_ends(bar.until, today)} on {day(bar.until)}."
-            if bar.is_floor:
-                yield "It is the minimum version of this matrix now."
-
-
-def _ends(date: datetime.date, today: datetime.date) -> str:
-    return "ended" if date < today else "ends"
-
-
 def _releases(report: MatrixReport, entries: Sequence[Answer]) -> Iterator[Doc]:
-    by_release: dict[Version, list[Answer]] = {}
-    for entry in entries:
-        version = entry.cell.on(report.snapshot.matrix.subject).version
-        by_release.setdefault(version, []).append(entry)
+    subject = report.snapshot.matrix.subject
+    by_release = grouped((entry.cell.on(subject).version, entry) for entry in entries)
     every = sorted(by_release)
-    by_style: dict[str, list[tuple[Version, Answer]]] = {}
-    for version in every:
-        best = representative(by_release[version])
-        style = report.style(best)
-        by_style.setdefault(style.css, []).append((version, best))
+    best = ((version, representative(by_release[version])) for version in every)
+    by_style = grouped((report.style(entry).css, (version, entry)) for version, entry in best)
     for style in STYLES.values():
         shown = by_style.get(style.css, [])
         if shown:
             yield Doc(
                 style=style,
                 versions=ranges([str(version) for version, _ in shown], [*map(str, every)]),
-                tested=[(v, entry_page(best)) for v, best in reversed(shown) if best.is_tested],
+                tested=[(v, entry_page(entry)) for v, entry in reversed(shown) if entry.is_tested],
             )
 
 

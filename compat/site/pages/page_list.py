@@ -26,11 +26,9 @@ from compat.site.pages.advice import (
     version_links,
     version_page,
 )
-from compat.site.pages.reports import charts, proposal_view, roadmap, title_of
+from compat.site.pages.reports import charts, roadmap, title_of
 from compat.site.pages.results import (
-    Doc,
     Neighbours,
-    as_of,
     capability_ids,
     capability_list,
     capability_view,
@@ -39,9 +37,7 @@ from compat.site.pages.results import (
     changes,
     grid,
     grid_parts,
-    lanes_view,
     main_python,
-    matrix_health,
     part_label,
     plain_page,
     release_view,
@@ -92,13 +88,6 @@ def section_paths(report: MatrixReport) -> dict[str, str]:
     return {section: page(report.name, section) for section in sections}
 
 
-def front(edition: Edition) -> list[Doc]:
-    return [
-        Doc(report=report, best=report.best("best", {}), health=matrix_health(report))
-        for report in edition.reports
-    ]
-
-
 def more(report: MatrixReport) -> list[tuple[str, str, str]]:
     paths = section_paths(report)
     below = [
@@ -113,17 +102,10 @@ def more(report: MatrixReport) -> list[tuple[str, str, str]]:
     ]
 
 
-def build_page(edition: Edition) -> list[Doc]:
+def badges(report: MatrixReport) -> list[tuple[str, str]]:
     return [
-        Doc(
-            report=report,
-            badges=[
-                (badge_path(report.name, *named), f"{badge.label}: {badge.message}")
-                for named, badge in matrix_badges(report)
-            ],
-            tested=[entry for entry in report.snapshot.known if entry.is_tested],
-        )
-        for report in edition.reports
+        (badge_path(report.name, *named), f"{badge.label}: {badge.message}")
+        for named, badge in matrix_badges(report)
     ]
 
 
@@ -214,13 +196,13 @@ def _whole_site(edition: Edition) -> Iterator[Page]:
     of = partial(_of, None)
     title = titled(f"Tested versions of {titles}", "Tested versions of libraries")
     about = "Which versions of a library work together: installed from lock files and tested."
-    yield of("index.html", "front", title, partial(front, edition), about=about)
+    yield of("index.html", "front", title, _nothing, about=about)
     about = "Libraries, releases, capabilities, causes, packages and documentation."
-    yield of(SEARCH, "search", "Search", lambda: None, about=about)
+    yield of(SEARCH, "search", "Search", _nothing, about=about)
     about = "Badges, feeds, calendars, downloads, the API and a box for other pages."
-    yield of(BUILD, "build", "Build on it", partial(build_page, edition), about=about)
+    yield of(BUILD, "build", "Build on it", _nothing, about=about)
     missing = "There is no such page"
-    yield of(NOT_FOUND, "missing", missing, lambda: None, canonical="index.html")
+    yield of(NOT_FOUND, "missing", missing, _nothing, canonical="index.html")
     for report in edition.reports:
         title, home = f"{report.snapshot.matrix.title}: what works with what", page(report.name)
         about = f"What works with {report.snapshot.matrix.title}, for each Python."
@@ -269,7 +251,7 @@ SECTION_PAGES: dict[str, tuple[Callable[[MatrixReport], Any], str, str]] = {
     "changes": (changes, "{}: what changed", "Verdicts that changed, newest first."),
     "reliability": (reliability, "{}: how reliable are the results?",
                     "How many runs, how old, in which sandbox, and what is flaky."),
-    "lanes": (lanes_view, "{}: lowest versions and pre-releases",
+    "lanes": (lambda _: None, "{}: lowest versions and pre-releases",
               "Lowest declared versions, and pre-releases of dependencies."),
 }  # fmt: skip
 
@@ -283,8 +265,12 @@ def _causes(report: MatrixReport) -> Iterator[Page]:
         yield _of(report, path, "cause", title, partial(_same, cause), "more", facts=facts)
 
 
-def _same(document: Doc) -> Doc:
+def _same(document: Any) -> Any:
     return document
+
+
+def _nothing() -> None:
+    """What a page has whose template asks the edition and its report alone."""
 
 
 def _grids(report: MatrixReport) -> Iterator[Page]:
@@ -329,8 +315,8 @@ def _answers(report: MatrixReport) -> Iterator[Page]:
 
 def _capabilities(report: MatrixReport) -> Iterator[Page]:
     title, path = report.snapshot.matrix.title, page(report.name, "cap")
-    head, document = f"What {title} can do, release by release", partial(capability_list, report)
-    yield _of(report, path, "capabilities", head, document, "cap")
+    head = f"What {title} can do, release by release"
+    yield _of(report, path, "capabilities", head, partial(capability_list, report), "cap")
     for name in capability_ids(report):
         words, document = report.title(name), partial(capability_view, report, name)
         head = titled(f"{words}: since when, in {title}", f"{words}: since when")
@@ -343,7 +329,7 @@ def _capabilities(report: MatrixReport) -> Iterator[Page]:
 def _policy(report: MatrixReport) -> Iterator[Page]:
     for proposal in report.proposals:
         path, title = page(report.name, "proposals", proposal.id), title_of(proposal)
-        document = partial(proposal_view, report, proposal)
+        document = partial(_same, proposal)
         yield _of(report, path, "proposal", title, document, "roadmap")
 
 
@@ -365,7 +351,7 @@ def _releases(edition: Edition, report: MatrixReport) -> Iterator[Page]:
     for past in as_of_documents(report):
         head = f"{report.snapshot.matrix.title} as of {day(past.day)}"
         path = page(report.name, "as-of", str(past.day))
-        yield of(path, "as_of", head, partial(as_of, report, past), "more")
+        yield of(path, "as_of", head, partial(_same, past), "more")
     for name, ends in (("latest", versions[-1:]), ("oldest", versions[:1])):
         for end in ends:
             yield alias(page(report.name, "release", name), page(report.name, "release", str(end)))

@@ -3,6 +3,7 @@
 import datetime
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from importlib import metadata, resources
@@ -19,22 +20,36 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from compat.advise.request import label
+from compat.policy.calendar import missing_command
 from compat.policy.propose import affected_words
 from compat.results.answer import STATE_WORDS, Answer, representative
 from compat.results.record import Capability
+from compat.results.table import SIGNS
 from compat.site import paths, status, wording
+from compat.site.api.documents import python_document
 from compat.site.edition import Edition, MatrixReport, SiteFile
-from compat.site.install_words import INSTALL_STYLES, floor_words, install_reason, lane_blame
-from compat.site.pages.advice import lock_commands, proven, tiles, words
+from compat.site.install_words import (
+    INSTALL_STYLES,
+    LANE_QUESTIONS,
+    LANE_TITLES,
+    floor_words,
+    install_reason,
+    lane_blame,
+    no_prerelease_words,
+    platform_title,
+)
+from compat.site.pages.advice import GOAL_WORDS, lock_commands, proven, tiles, words
 from compat.site.pages.page_list import (
     TABS,
     Page,
     badge_markdown,
+    badges,
     pages,
     problem_link,
     section_paths,
     titled,
 )
+from compat.site.pages.reports import proposal_diff, title_of
 from compat.site.pages.results import (
     SHORT,
     Doc,
@@ -42,9 +57,10 @@ from compat.site.pages.results import (
     failing,
     install_evidence,
     look,
+    matrix_health,
     recipe_words,
 )
-from compat.site.why_words import BLIND_SPOTS
+from compat.site.why_words import BLIND_SPOTS, place_lines, unreached_sentence
 
 # What no HTML may hold becomes a replacement sign.
 _UNPRINTABLE: dict[int, str] = {
@@ -100,10 +116,14 @@ class Printer:
             "RECIPE_WORDS": wording.RECIPE_WORDS,
             "BLIND_SPOTS": BLIND_SPOTS,
             "TABS": TABS,
+            "GOAL_WORDS": GOAL_WORDS,
             "SHORT": SHORT,
+            "SIGNS": SIGNS,
             "KINDS": status.KIND_WORDS,
             "STATES": STATE_WORDS,
             "STYLE_OF_INSTALL": INSTALL_STYLES,
+            "LANE_TITLES": LANE_TITLES,
+            "LANE_QUESTIONS": LANE_QUESTIONS,
             "VERSION": metadata.version("compat-matrix"),
             "edition": edition,
             "paths": paths,
@@ -321,6 +341,17 @@ _FILTERS = {
     "reason": install_reason,
     "evidence": install_evidence,
     "affected": affected_words,
+    "title_of": title_of,
+    "diff": proposal_diff,
+    "command": lambda needs, matrix: missing_command(matrix, needs),
+    "health": matrix_health,
+    "badges": badges,
+    "tally": lambda values: Counter(values).most_common(),
+    "absent": no_prerelease_words,
+    "platform": platform_title,
+    "python": python_document,
+    "places": place_lines,
+    "unreached": unreached_sentence,
     "floor": floor_words,
     "blame": lambda cell, matrix: lane_blame(matrix, cell),
     "to": _to,

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from compat.advise.request import label
 from compat.files import unified_diff
-from compat.policy.calendar import Bar, missing_command
+from compat.policy.calendar import Bar
 from compat.policy.proposal import Kind, Proposal
-from compat.policy.propose import affected_words, floors
+from compat.policy.propose import floors
 from compat.results.durations import ChangePoint, change_point
 from compat.results.record import Record
 from compat.results.table import ReleaseColumn
@@ -18,9 +18,9 @@ from compat.rewrite.toml_values import matrix_after
 from compat.run.evidence import Metric
 from compat.site.api.documents import schedule_document
 from compat.site.edition import MatrixReport
-from compat.site.pages.results import Doc, entry_page
+from compat.site.pages.results import Doc
 from compat.site.why_words import keeper_sentence
-from compat.site.wording import count, day
+from compat.site.wording import day
 
 WIDTH = 960
 HEIGHT_OF_ROW = 26
@@ -210,7 +210,6 @@ def roadmap(report: MatrixReport) -> Doc:
     """
     snapshot, document = report.snapshot, schedule_document(report)
     names = {axis.name: label(axis) for axis in snapshot.matrix.axes}
-    arithmetic = {floor.axis: floor.arithmetic for floor in floors(snapshot, snapshot.day)}
     minimums = {bar.axis: bar.version for bar in document.bars if bar.is_floor}
     bars = [
         bar
@@ -239,46 +238,17 @@ def roadmap(report: MatrixReport) -> Doc:
     heads = ("version", "released", "window ends", "upstream support ends", "")
     spans = [_span(bar, names[bar.axis]) for bar in bars]
     return Doc(
-        has_policy=snapshot.ask.policy is not None,
-        floors=[
-            Doc(
-                outlook=outlook,
-                command=missing_command(report.name, outlook.needs) if outlook.needs else "",
-                arithmetic=arithmetic[outlook.axis],
-                why=_why_python(report)
-                if outlook.axis == snapshot.matrix.interpreters.name
-                else "",
-            )
-            for outlook in report.outlooks
-        ],
-        moves=document.moves,
+        arithmetic={floor.axis: floor.arithmetic for floor in floors(snapshot, snapshot.day)},
         proposed={(each.axis, each.proposed): each for each in report.proposals},
-        proposals=[(each, title_of(each)) for each in report.proposals],
+        why={snapshot.matrix.interpreters.name: _why_python(report)},
         chart=timeline(chart, spans, heads, rows, document.day) if spans else None,
     )
 
 
-def proposal_view(report: MatrixReport, proposal: Proposal) -> Doc:
-    every = len(proposal.evidence)
-    supporting = sum(proof.supports for proof in proposal.evidence)
-    supported = count(every, "cell supports it", "cells support it")
+def proposal_diff(proposal: Proposal, report: MatrixReport) -> str:
     before = report.parts.declaration()
     after = matrix_after(before, proposal, proposal.reason)
-    by_id = report.snapshot.by_id
-    return Doc(
-        proposal=proposal,
-        title=title_of(proposal),
-        why=proposal.because if proposal.is_open else proposal.objections[0].because,
-        supported=f"{supporting:,} of {supported}" if every else "No cell tests it",
-        evidence=[
-            (proof, entry_page(by_id[proof.cell]) if proof.cell in by_id else "")
-            for proof in proposal.evidence
-        ],
-        lost=[*map(affected_words, proposal.lost)],
-        gained=[*map(affected_words, proposal.gained)],
-        missing=missing_command(report.name, proposal.needs) if proposal.needs else "",
-        diff=unified_diff(f"matrices/{report.name}/matrix.toml", before, after),
-    )
+    return unified_diff(f"matrices/{report.name}/matrix.toml", before, after)
 
 
 def title_of(proposal: Proposal) -> str:

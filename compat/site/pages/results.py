@@ -5,7 +5,7 @@ installs and variants.
 import datetime
 import hashlib
 import itertools
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
@@ -17,41 +17,38 @@ from packaging.version import Version
 from compat.declare.capabilities import Described, group_of
 from compat.declare.matrix import Matrix, PackageAxis
 from compat.declare.platforms import own_name
-from compat.plan.cell import HEAD, LANES, Cell, Recipe
+from compat.plan.cell import HEAD, Cell, Recipe
 from compat.plan.feasible import Kind
 from compat.results.answer import Answer, representative, representative_of_release
 from compat.results.compare import ChangeKind
 from compat.results.coverage import cell_count
 from compat.results.installs import (
     INSTALL_STATES,
+    INSTALLABLE,
     Install,
     InstallState,
     install_causes,
+    newest_on,
     on_platforms,
     plain_installs,
 )
 from compat.results.record import Capability, Record
-from compat.results.table import SIGNS, ReleaseColumn
 from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.site.api.documents import (
-    AsOfDocument,
     last_cell_document,
-    python_document,
     release_document,
 )
 from compat.site.edition import Board, Edition, MatrixReport, Versions
 from compat.site.history import Event
 from compat.site.install_words import (
     INSTALL_STYLES,
-    LANE_QUESTIONS,
-    LANE_TITLES,
+    by_python,
     install_reason,
     installable_words,
-    no_prerelease_words,
     plain_command,
     platform_title,
 )
-from compat.site.paths import api_path, cell_page, grid_part_path, grid_path, page
+from compat.site.paths import cell_page, grid_part_path, grid_path, page
 from compat.site.status import (
     EXPECTED,
     NAMES_RECIPE,
@@ -62,14 +59,12 @@ from compat.site.status import (
     style_of,
     style_then,
 )
-from compat.site.why_words import place_lines, unreached_sentence
 from compat.site.wording import (
     RECIPE_WORDS,
     UNCHANGED_WORDS,
     cause_sentence,
     cause_words,
     checkout_words,
-    count,
     cut_text,
     day,
     failing_words,
@@ -78,6 +73,7 @@ from compat.site.wording import (
     python_of,
     ranges,
 )
+from compat.value import grouped
 
 
 class Doc(SimpleNamespace):
@@ -319,17 +315,11 @@ def reliability(report: MatrixReport) -> Doc:
     for outcome, number in ignored.items():
         trouble[str(outcome).partition("(")[0]] += number
     levels = Counter(run.isolation for entry in known for run in entry.runs)
-    dated = [(entry.latest, entry) for entry in known if entry.latest is not None]
-    dated.sort(key=lambda pair: (pair[0], pair[1].cell.id))
     return Doc(
-        health=matrix_health(report),
         states=[(style, states[style]) for style in STYLES.values() if states[style]],
-        runs=sum(len(entry.runs) for entry in known),
         attempts=outcomes.total(),
         spurious=trouble.most_common(),
         isolation=sorted(levels.items(), reverse=True),
-        flaky=[entry for entry in known if entry.kind == "flaky"],
-        oldest=[entry for _, entry in dated[:5]],
     )
 
 
@@ -352,49 +342,38 @@ def plain_page(report: MatrixReport) -> Doc:
     counts = Counter(state for _, states, _ in rows for state in states)
     days = [i.on for i in installs if i.ground == "resolver" and i.on is not None]
     return Doc(
-        package=matrix.subject_axis.package,
         own=platform_title(own_name(matrix.platform)),
         pythons=pythons,
-        platforms=[
-            (
-                name,
-                platform_title(name),
-                installable_words(snapshot.platform_installs, name, matrix.subject_axis.package),
-            )
-            for name in matrix.platforms
-        ],
+        platforms=platform_facts(report),
         rows=[
             (ranges(alike, releases), page(report.name, "release", alike[0]), answers)
             for alike, _, answers in rows
         ],
         legend=[INSTALL_STYLES[state] for state in INSTALL_STYLES if counts[state]],
         causes=[
-            Doc(
-                on=platform_title(cause.platform) if cause.platform else "",
-                install=cause.example,
-                style=INSTALL_STYLES[cause.state],
-                reason=install_reason(cause.example if cause.platform else cause),
-                is_example=bool(cause.platform) and cause.is_example,
-                count=cause.count,
-                releases=_by_python(cause.releases, releases),
-            )
+            (cause, by_python(cause.releases, releases))
             for cause in install_causes((*installs, *snapshot.platform_installs))
         ],
         count=len(installs),
         asked=len(days),
         last=max(days, default=None),
-        data=[api_path(report.name, "plain-installs")]
-        + [api_path(report.name, "platform-installs")] * bool(matrix.platforms),
     )
 
 
-def _by_python(
-    by_python: dict[str, tuple[str, ...]], every: Sequence[str]
-) -> list[tuple[str, str]]:
-    pythons: dict[str, list[str]] = {}
-    for python, versions in by_python.items():
-        pythons.setdefault(ranges(versions, every), []).append(python)
-    return [(listed(alike), versions) for versions, alike in pythons.items()]
+def platform_facts(report: MatrixReport) -> list[Doc]:
+    """Return the other platforms that the matrix asks about, with what is known of each."""
+    installs = report.snapshot.platform_installs
+    package = report.snapshot.matrix.subject_axis.package
+    return [
+        Doc(
+            name=name,
+            title=platform_title(name),
+            installs=newest_on(installs, name, INSTALLABLE),
+            sentence=installable_words(installs, name, package),
+            path=page(report.name, "advise", name),
+        )
+        for name in report.snapshot.matrix.platforms
+    ]
 
 
 def release_installs(report: MatrixReport, version: Version) -> Doc:
@@ -431,25 +410,6 @@ def install_evidence(install: Install) -> str:
     return f"{install.evidence if install.platform else word} on {day(install.on)}"
 
 
-def lanes_view(report: MatrixReport) -> Iterator[Doc]:
-    matrix, awaited = report.snapshot.matrix, report.snapshot.catalogue.prereleases
-    absent = [no_prerelease_words(package.name) for package in awaited if not package.releases]
-    for lane in LANES:
-        cells = [cell for cell in report.lanes.cells if cell.lane == lane]
-        notes = absent if lane == "prerelease" else []
-        is_declared = matrix.lowest if lane == "lowest" else bool(matrix.prerelease_axes)
-        if is_declared or cells or notes:
-            yield Doc(
-                lane=lane,
-                title=LANE_TITLES[lane],
-                question=LANE_QUESTIONS[lane],
-                notes=[a.sentence for a in report.lanes.alerts if a.lane == lane] + notes,
-                cells=[c for c in cells if c.verdict not in ("unknown", "infeasible")],
-                waiting=sum(cell.verdict == "unknown" for cell in cells),
-                ruled_out=sum(cell.verdict == "infeasible" for cell in cells),
-            )
-
-
 SHORT = {"yes": "works", "no": "fails", "absent": "absent", "unknown": "not tested"}
 _MOST_FAILING = 20
 
@@ -462,34 +422,20 @@ def failing(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
     return failing_words(entry, report.title)
 
 
-def capability_list(report: MatrixReport) -> Doc:
+def capability_list(report: MatrixReport) -> list[tuple[str, list[Doc]]]:
     """Return all capabilities by group, each with the ranges of releases of each result, the newest
-    first. `releases` are those that were tested, oldest first.
+    first.
     """
-    lines = [_line(report, name) for name in report.asked]
-    return Doc(
-        groups=[
-            (name, [*group]) for name, group in itertools.groupby(lines, lambda x: group_of(x.id))
-        ],
-        helpers=[_line(report, name) for name in report.helpers],
-        releases=[str(column.version) for column in report.columns],
-        count=len(lines),
-    )
+    groups = itertools.groupby(report.asked, group_of)
+    return [(group, [_line(report, name) for name in names]) for group, names in groups]
 
 
 def capability_view(report: MatrixReport, name: str) -> Doc:
     undescribed = Described(id=name, title=name, says="", file="", line=0, code="")
-    test = report.titles.get(name) or undescribed
-    users = [each.id for each in report.capabilities if each.helper == test.helper]
     return Doc(
-        test=test,
+        test=report.titles.get(name) or undescribed,
         statements=capability_statements(_spans(report, name)),
-        strip=[_mark(report, column, name) for column in reversed(report.columns)],
         failures=_failures(report, name),
-        helper_code=report.suite.get(test.helper, ""),
-        # One page has the code of the helper, for all that use it.
-        helper_page=min(users, default=""),
-        of_helper=name in report.helpers,
     )
 
 
@@ -557,26 +503,12 @@ def _line(report: MatrixReport, name: str) -> Doc:
     return Doc(id=name, ranges=ranges[::-1], kinds=" ".join(kinds))
 
 
-def _mark(report: MatrixReport, column: ReleaseColumn, name: str) -> Doc:
-    capability, cell = column.capability(name), column.entry.cell
-    status = "unknown" if capability is None else capability.status
-    others = report.disagreeing[column.version].get(name, set())
-    return Doc(
-        version=column.version,
-        status=status,
-        sign=SIGNS[None if capability is None else capability.status],
-        path=cell_page(cell),
-        differs=bool(others - {status}),
-    )
-
-
 def _failures(report: MatrixReport, name: str) -> list[Doc]:
-    by_cause: dict[tuple[str, str], list[tuple[Answer, Capability]]] = {}
-    for entry, capability in report.results.get(name, ()):
-        if capability.status != "no":
-            continue
-        why = capability.cause, capability.subject.partition(" (")[0]
-        by_cause.setdefault(why, []).append((entry, capability))
+    by_cause = grouped(
+        ((capability.cause, capability.subject.partition(" (")[0]), (entry, capability))
+        for entry, capability in report.results.get(name, ())
+        if capability.status == "no"
+    )
     failures = []
     for (cause, subject), cells in sorted(by_cause.items(), key=lambda item: -len(item[1])):
         known = (report.snapshot.explained(entry, capability) for entry, capability in cells)
@@ -746,11 +678,12 @@ def answers(
     """Return what was proven of places with their labels, or what is inferred, the best first;
     `every` label there is orders them.
     """
-    by_style = defaultdict[StatusStyle, list[str]](list)
-    for name, entries in places:
-        style = place_style(entries)
-        if style in EXPECTED.values() if inferred else style.state in PROVEN:
-            by_style[style].append(name)
+    styled = ((place_style(entries), name) for name, entries in places)
+    by_style = grouped(
+        (style, name)
+        for style, name in styled
+        if (style in EXPECTED.values() if inferred else style.state in PROVEN)
+    )
     return tuple((style, ranges(by_style[style], every)) for style in _ordered(by_style))
 
 
@@ -786,9 +719,7 @@ def _shown(report: MatrixReport, entries: Places, over_pythons: bool) -> Doc | N
         return None
     matrix, style, alike = report.snapshot.matrix, place_style(entries), list[str]()
     if over_pythons:
-        by_python = defaultdict[Version, list[Answer]](list)
-        for entry in entries:
-            by_python[python_of(entry.cell, matrix)].append(entry)
+        by_python = grouped((python_of(entry.cell, matrix), entry) for entry in entries)
         alike = [
             str(python)
             for python, group in sorted(by_python.items())
@@ -858,9 +789,8 @@ def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
 
 def release_view(report: MatrixReport, version: Version) -> Doc:
     """Return the page of a release. `spoken` is its representative cell, None if none was tested;
-    `cautions` are the declarations about its cells on other machines. `best` is what to install of
-    it, ranked by proof: often another cell; None where none works or their locks have changed.
-    `rows` is its own grid, a row for each Python.
+    `cautions` are the declarations about its cells on other machines. `rows` is its own grid, a row
+    for each Python.
     """
     axis, versions = report.snapshot.matrix.subject_axis, subject_versions(report)
     number, releases = versions.index(version), report.facts.subject_releases(version)
@@ -868,8 +798,6 @@ def release_view(report: MatrixReport, version: Version) -> Doc:
     newest = next((release for release in reversed(releases) if not release.yanked), None)
     entries = report.entries_at({axis.name: version})
     spoken, floor = representative_of_release(entries), report.python_floors.get(version)
-    # There is no reason for the minimum Python of a release whose sources were not read.
-    is_read = floor is not None and floor.needs is not None
     boards = {python: board.get(version, {}) for python, board in report.board.items()}
     columns = _columns(report, [*boards.values()])
     every = sorted({others for board in boards.values() for others in board})
@@ -894,35 +822,18 @@ def release_view(report: MatrixReport, version: Version) -> Doc:
                 for caution in report.snapshot.cautions(entry)
             )
         ],
-        best=report.best("best", {axis.name: version}),
         others=" and ".join(other.package for other in _other_axes(report.snapshot.matrix)),
         columns=[label_of(others) for others in columns],
         rows=rows,
         legend=[style for style in _ordered(styles) if style.css.split()[0] in shown],
         installs=release_installs(report, version),
-        why=python_document(floor) if floor is not None and is_read else None,
-        places=place_lines(floor) if floor is not None and is_read and floor.keepers else (),
-        unreached=unreached_sentence(floor) if floor is not None and is_read else "",
+        # There is no reason for the minimum Python of a release whose sources were not read.
+        floor=floor if floor is not None and floor.needs is not None else None,
         document=release_document(report, axis, version, entries),
         cells=[entry for entry in entries if has_page(entry)],
         older=versions[number - 1] if number else None,
         newest=versions[-1],
         newer=versions[number + 1] if number + 1 < len(versions) else None,
-    )
-
-
-def as_of(report: MatrixReport, past: AsOfDocument) -> Doc:
-    """Return what the verdicts of a day were, and which are others now."""
-    since = [
-        (entry, past.verdicts.get(entry.id))
-        for entry in report.snapshot.known
-        if entry.is_tested and past.verdicts.get(entry.id) != entry.kind
-    ]
-    return Doc(
-        past=past,
-        counts=Counter(past.verdicts.values()).most_common(),
-        changed=[(entry, then) for entry, then in since if then is not None],
-        new=sum(then is None for _, then in since),
     )
 
 
@@ -939,13 +850,10 @@ def cell_view(
     return Doc(
         cell=document,
         entry=entry,
-        style=look(entry, siblings),
-        fails=failing(report, entry),
         reasons=_reasons(report, entry),
-        tested=_summary(entry, records),
-        remarks=records[-1].remarks if records else (),
-        isolation=records[-1].isolation if records else "",
-        lock=report.locks.get(cell.id),
+        tries=sum(len(record.outcomes) for record in records),
+        counted=[outcome for run in entry.counted for outcome in run.outcomes],
+        last=records[-1] if records else None,
         failure=_failure(report, entry, neighbours, installed),
         # Each attempt with its record, and whether it counts; a record of one try has no list.
         attempts=[
@@ -973,23 +881,6 @@ def _reasons(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
     known = "" if issue is None else issue.because.replace("`", "")
     cautions = (caution.replace("`", "") for caution in report.snapshot.cautions(entry))
     return (*further, *dict.fromkeys(filter(None, (audit, known, *cautions))))
-
-
-def _summary(entry: Answer, records: tuple[Record, ...]) -> str:
-    tries = [outcome for record in records for outcome in record.outcomes]
-    if not tries:
-        return "Not tested yet."
-    counted = [outcome for run in entry.counted for outcome in run.outcomes]
-    if not counted:
-        tried = count(len(tries), "attempt")
-        return f"Not tested yet: {tried} failed without saying anything about the versions."
-    passes = sum(not isinstance(outcome, Failed) for outcome in counted)
-    passed = f", {passes} passed" if entry.kind == "flaky" else ""
-    last = f", the last on {day(entry.latest)}" if entry.latest is not None else ""
-    trouble = count(len(tries) - len(counted), "more attempt")
-    more = f" {trouble} failed without saying anything about the versions."
-    summary = f"{count(len(counted), 'attempt')}{passed}{last}."
-    return summary + (more if len(tries) > len(counted) else "")
 
 
 def _failure(
