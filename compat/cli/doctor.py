@@ -362,7 +362,8 @@ def _remedy(asked: _Asked, finding: Finding) -> str:
         return f"{asked.installer} --force-reinstall --no-cache-dir {quote(finding.needs)}"
     if not finding.needs or finding.needs.startswith(PYTHON):
         return ""
-    return f"{asked.installer} {quote(finding.needs)}"
+    upgrade = "--upgrade " if finding.direction != "install" and finding.needs.isidentifier() else ""
+    return f"{asked.installer} {upgrade}{quote(finding.needs)}"
 
 
 def _proof_words(entry: "Answer") -> str:

@@ -318,16 +318,17 @@ def _mended(case: Case, finding: Finding) -> Finding:
             changed |= newer if way else _of_one_time(case, finding)
     elif finding.direction not in ("drop", "python"):
         changed |= _of_one_time(case, finding)
-    needs = changed.pop("needs", "")
-    if needs.startswith(f"{PYTHON}==") and not changed.get("pin"):
-        changed["python"] = needs.removeprefix(f"{PYTHON}==").removesuffix(".*")
+    if (series := changed.pop("needs", "")).startswith(f"{PYTHON}==") and not changed.get("pin"):
+        changed["python"] = series.removeprefix(f"{PYTHON}==").removesuffix(".*")
     present = case.versions.get(culprit)
     shift = dict(pin.split("==") for pin in changed.get("pin", "").split()).get(culprit)
     if shift and present and not (finding.direction or changed.get("direction")):
         changed["direction"] = "older" if Version(shift) < present else "newer"
     if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
-        why = _why_unchecked(finding, name or culprit)
-        advice = changed.get("advice", finding.advice)
+        about, toward = name or culprit, finding.direction or changed.get("direction", "newer")
+        why, advice = _why_unchecked(finding, about), changed.get("advice", finding.advice)
+        if not finding.needs and toward in ("newer", "other") and index(culprit) is None:
+            changed |= {"needs": culprit, "direction": toward}  # nothing but its newest is known
         changed["advice"] = f"{advice} No change was checked: {why}.".strip()
     return msgspec.structs.replace(finding, **{k: v for k, v in changed.items() if v})
 
@@ -642,6 +643,9 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
     if tags and fact.why != "version":
         fields = _files_of_tags(f"{what} {exact.strip('=')}", tags) or fields
     visited, nearest = _seen(fact.range, saw or ())
+    if saw == () and fields.get("pin"):
+        # This index, platform or 32-bit Python has none of the files that the data lists.
+        fields = {"needs": _earlier_python(case, what)} | {"advice": fields["advice"]}
     if nearest and not (fields.get("pin") or fields.get("needs")):
         fields["pin"] = f"{what}=={nearest}"
         fields["advice"] = f"Of the releases that are offered here, {nearest} is the nearest."
@@ -667,6 +671,13 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
         seen=visited,
         **fields,
     )
+
+
+def _earlier_python(case: Case, what: str) -> str:
+    known = index(what)
+    earlier = (p for p in reversed(PYTHONS) if case.series is not None and p < case.series)
+    fitting = (p for p in earlier if known is not None and known.newest(ANY, p) is not None)
+    return next((f"{PYTHON}=={p}.*" for p in fitting), "")
 
 
 def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
@@ -1057,6 +1068,8 @@ def _called(case: Case, function: str) -> str:
     if not is_class:
         exact = re.findall(rf"([A-Za-z_][\w.]*\.{re.escape(function)})\(", case.text.flat)
         return exact[-1] if exact else function
+    if not function and (stated := re.findall(r"\bclass '([A-Z]\w*)'", case.text.flat)):
+        return str(stated[-1])
     lines = [line for line in case.text.lines if re.search(r"\b[A-Z]\w*\(", line)]
     own = [line for line in lines if "Error" not in line]
     matched = re.findall(r"([A-Za-z_][\w.]*[A-Z]\w*)\(", own[-1]) if own else []
@@ -1137,7 +1150,7 @@ def _array(case: Case, fact: Binary) -> Finding:
     needs = fact.needs
     if installed is not None and needs in ("", "<2"):
         needs = "<2" if installed >= Version("2") else "newer" if needs else ""
-    toward = "older" if needs == "<2" else "newer" if needs in ("newer", ">=2") else "other"
+    toward = {"<": "older", ">": "newer", "n": "newer"}.get(needs[:1], "other")
     way = f"Or upgrade {fact.by or 'what was compiled'}, which is built for it then"
     return case.say(
         "array",

@@ -161,14 +161,19 @@ class Presence(Value, frozen=True):
         return matched
 
     def wanted(self, installed: Version | None, is_every: bool = False) -> list[str]:
-        """The ranges of the spans, the nearest to the installed one first; without one, a name that
-        the newest release lacks was removed. A range ends at the last read release that has it,
-        because the next ones are unknown, unless each was read (`is_every`).
+        """The ranges of the spans, the nearest to the installed one first; without one, the longest
+        of those that ended, as most code was written in it. A range ends at the last read release
+        that has it, because the next ones are unknown, unless each was read (`is_every`).
         """
         spans = self.spans()
         if installed is None:
-            older = [span for span in spans if span[1] is not None]
-            ordered = [*reversed(older), *(span for span in spans if span[1] is None)]
+
+            def shortness(span: tuple[Version, Version | None]) -> tuple[bool, int]:
+                first, end = span
+                stop = self.releases.index(end) if end else len(self.releases)
+                return end is None, self.releases.index(first) - stop
+
+            ordered = sorted(spans, key=shortness)
         else:
             older = [span for span in spans if span[1] is not None and span[1] <= installed]
             newer = [span for span in spans if span[0] > installed]

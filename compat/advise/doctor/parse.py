@@ -345,10 +345,8 @@ def _array(match: Match, line: int, trace: Traceback, needs: str) -> Made:
     if "size changed" in match[0] and not is_error:
         return
     built, got = groups.get("built") or "", groups.get("got") or ""
-    if built.startswith("0x"):
-        needs = "newer" if int(built, 16) > int(got, 16) else "older"
-    elif built:  # NumPy 1 has 96 bytes in the visible header of its dtype, NumPy 2 has 88
-        needs = {("96", "88"): "<2", ("88", "96"): ">=2"}.get((built, got), "")
+    if built:
+        needs = grammar()["interfaces"][groups.get("of") or "api"].get(built, "")
     by = next((p for p in trace.installed if p != "numpy"), "")
     yield Binary(kind="array", what="numpy", by=by, line=line, needs=needs)
 
