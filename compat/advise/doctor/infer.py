@@ -171,6 +171,15 @@ class Case:
         """The innermost package of the traceback outside the excluded ones."""
         return next((p for p in self.trace.installed if p not in packages), "")
 
+    def package_of(self, module: str) -> str:
+        """The package of a module; of an unknown one a stated one of a like name: that of
+        `changedetectionio` is changedetection.io, of `demo.part` demo-part.
+        """
+        parts = [re.sub(r"[-_]", "", part) for part in module.split(".")[:3]]
+        names = {"".join(parts[:number]) for number in range(1, len(parts) + 1)}
+        alike = (name for name in self.versions if name.replace("-", "") in names)
+        return package_of_module(module) or next(alike, package_of(module))
+
     def mentions(self, package: str) -> bool:
         words = {package, package.replace("-", "_"), *modules_of(package)}
         either = "|".join(
@@ -347,7 +356,7 @@ def _python_in(case: Case, finding: Finding, wish: SpecifierSet) -> str:
     """The series in a range that is nearest to the present one and has files of all packages of a
     finding with a known release.
     """
-    fitting = [python for python in pythons_in(wish) if python in PYTHONS]
+    fitting = [python for python in pythons_in(wish) if python in PYTHONS] or pythons_in(wish)
     for package in finding.packages:
         known, version = index(package), case.versions.get(package)
         if known is not None and package != PYTHON:
@@ -643,9 +652,9 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
     if tags and fact.why != "version":
         fields = _files_of_tags(f"{what} {exact.strip('=')}", tags) or fields
     visited, nearest = _seen(fact.range, saw or ())
-    if saw == () and fields.get("pin"):
+    if saw == () and fields.get("pin") and (earlier := _earlier_python(case, what)):
         # This index, platform or 32-bit Python has none of the files that the data lists.
-        fields = {"needs": _earlier_python(case, what)} | {"advice": fields["advice"]}
+        fields = {"needs": earlier, "advice": fields["advice"]}
     if nearest and not (fields.get("pin") or fields.get("needs")):
         fields["pin"] = f"{what}=={nearest}"
         fields["advice"] = f"Of the releases that are offered here, {nearest} is the nearest."
@@ -763,7 +772,9 @@ def _not_built(case: Case) -> Made:
     version = version_of(fact.range.lstrip("="))
     sign = next((e for e, _ in build_trouble(case.text.flat) if "needs" in e), {})
     tool = sign.get("needs", "")
-    fields = {"needs": tool} | _files_of(case, fact.what, fact.range)
+    fields = {"needs": tool} | _wheels_of(case, fact)
+    if tool and case.python is None:
+        fields["needs"] = tool
     if tool and index(fact.what) is None:
         fields["advice"] = f"Build it with {tool}, or take a release that has a wheel."
     yield case.say(
@@ -777,6 +788,19 @@ def _not_built(case: Case) -> Made:
         words=sign.get("words", "is built from source here, and the build fails"),
         **fields,
     )
+
+
+def _wheels_of(case: Case, fact: Unbuilt) -> dict[str, str]:
+    known, wish = index(fact.what), specifier(fact.range)
+    release = known.newest(wish) if known is not None and wish is not None else None
+    if known is None or release is None or known.is_wheel(release):
+        return _files_of(case, fact.what, fact.range)
+    later = [v for v in known.versions if v > release and known.is_wheel(v) and not v.is_prerelease]
+    later = [v for v in later if case.python is None or known.fits(v, case.python)]
+    if not later:
+        return {"advice": f"No later release of {fact.what} has a wheel for this Python."}
+    words = f"{fact.what} {release} has no wheel, and {max(later)} has."
+    return {"advice": words, "pin": f"{fact.what}=={max(later)}"}
 
 
 # ---- 7: a name that was removed or does not exist yet
@@ -793,7 +817,7 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         return case.say("shadowed", [], fact.line, place=fact.file, top=top)
     if library().has_module(fact.module):
         return _moved(case, library().name(fact.module, fact.name), shown, fact.line)
-    package = package_of(fact.module)
+    package = case.package_of(fact.module)
     known, importer = api(package), case.beside(package)
     if fact.module == "lib" and importer:  # what cffi calls each library
         return case.say("lacks", [importer], fact.line, needs=importer, name=shown)
@@ -932,7 +956,9 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     if is_inner and importer:
         is_near = len(own) == 1 and (own[0] == PYTHON or own[0] in (*spoken, *case.trace.installed))
         return unknown(own[0], importer) if is_near else unknown(importer)
-    return unknown(spoken[0]) if len(spoken) == 1 else None
+    # A name of two words belongs to its only owner.
+    rare = own if len(own) == 1 and re.fullmatch("(?:[A-Z]+[a-z]+){2,}", name) else ()
+    return next((unknown(each) for each in (spoken if len(spoken) == 1 else rare)), None)
 
 
 def _candidate(
@@ -1084,10 +1110,7 @@ def _missing_module(case: Case, fact: NoModule) -> Finding | None:
     if library().has_module(top):
         presence = library().module(fact.module if library().has_module(fact.module) else top)
         return _moved(case, presence, shown, fact.line, "missing-module")
-    package = package_of(fact.module)
-    if package not in case.versions:  # `changedetectionio` of changedetection.io
-        stem = package.replace("-", "")
-        package = next((n for n in case.versions if n.replace("-", "") == stem), package)
+    package = case.package_of(fact.module)
     known, importer = api(package), case.beside(package)
     is_inner = "." in fact.module
     if known is not None and (is_inner or top.replace("_", "-") != package):
@@ -1344,8 +1367,8 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
 
 
 def _said(case: Case) -> Made:
-    for package, wish in speakers(case.text.flat):
-        if case.mentions(package):
+    for package, wish, length in speakers(case.text.flat):
+        if length > 40 or case.mentions(package):
             lines = (error.line for error in case.trace.raised[-1:])
             yield case.say("said", [package, case.beside(package)], *lines, needs=package + wish)
             return

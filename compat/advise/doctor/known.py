@@ -89,9 +89,9 @@ def owners(name: str) -> tuple[str, ...]:
     return tuple(lines[start + len(key) : stop].decode().split()) if start >= 0 else ()
 
 
-def speakers(text: str) -> Iterator[tuple[str, str]]:
-    """The packages of which some releases raise an error with this text, and the range of those
-    that do not, the longest match first.
+def speakers(text: str) -> Iterator[tuple[str, str, int]]:
+    """The packages of which some releases raise an error with this text, the range of those that
+    do not, and the length of the text, the longest first.
     """
     rows = plain_quotes(_text("words").decode()).split("\n")
     matched = []
@@ -99,7 +99,7 @@ def speakers(text: str) -> Iterator[tuple[str, str]]:
         places = [text.find(piece[:80]) for piece in pieces]
         if min(places) >= 0 and places == sorted(places):
             matched.append((-sum(map(len, pieces)), package, wish))
-    yield from ((package, wish) for _, package, wish in sorted(matched))
+    yield from ((package, wish, -length) for length, package, wish in sorted(matched))
 
 
 @cache
