@@ -333,11 +333,20 @@ def _mended(case: Case, finding: Finding) -> Finding:
     shift = dict(pin.split("==") for pin in changed.get("pin", "").split()).get(culprit)
     if shift and present and not (finding.direction or changed.get("direction")):
         changed["direction"] = "older" if Version(shift) < present else "newer"
+    if not (finding.direction or changed.get("direction") or changed.get("pin")) and api(culprit):
+        # A package that fails in its own code may be mended since. What user code uses and no
+        # release shows was private, and moved.
+        newest = case.pin(culprit, ANY) if culprit in case.trace.installed else ""
+        is_newer = newest not in ("", f"{culprit}=={present}")
+        changed |= {"direction": "newer", "pin": newest} if is_newer else {"direction": "older"}
     if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
-        about, toward = name or culprit, finding.direction or changed.get("direction", "newer")
+        about, toward = name or culprit, finding.direction or changed.get("direction", "")
         why, advice = _why_unchecked(finding, about), changed.get("advice", finding.advice)
-        if not finding.needs and toward in ("newer", "other") and index(culprit) is None:
-            changed |= {"needs": culprit, "direction": toward}  # nothing but its newest is known
+        if not finding.needs and toward in ("", "newer", "other") and index(culprit) is None:
+            # Nothing but its newest is known.
+            changed |= {"needs": culprit, "direction": toward or "newer"}
+        elif toward == PYTHON and about != PYTHON and case.series and case.series.minor > 4:
+            changed["python"] = f"3.{case.series.minor - 1}"  # mostly the newest Python is too new
         changed["advice"] = f"{advice} No change was checked: {why}.".strip()
     return msgspec.structs.replace(finding, **{k: v for k, v in changed.items() if v})
 
@@ -441,7 +450,7 @@ def _apart(wishes: list[Demand]) -> tuple[Demand, Demand] | None:
     for asker, own in by_asker.items():
         for first, other in combinations(own, 2):
             # Two extras of one release, which uv writes under one name.
-            is_one = asker and first.line == other.line
+            is_one = asker and first.line == other.line and first.range != other.range
             if is_one and not _meet(first.what, first.range, other.range):
                 return first, other
     return None
@@ -548,9 +557,10 @@ def _versions_out_of_range(case: Case) -> Made:
             continue
         if fact.is_check if installed is None else not wish.contains(installed, prereleases=True):
             refused.append((fact, wish))
-    # When several packages require it, an installer only prints a notice, and most of them are
-    # unrelated.
-    is_crowd = len({fact.who for fact, _ in refused if not fact.is_check}) > 1
+    # Where several packages require several others, an installer only prints a notice, and most of
+    # them are unrelated.
+    needs = [fact for fact, _ in refused if not fact.is_check]
+    is_crowd = len({f.who for f in needs}) > 1 < len({f.what for f in needs})
     for fact, wish in refused:
         is_bystander = fact.who in grammar()["lists"]["hosts"] or (
             is_crowd and not _is_spoken_of(case, fact)
@@ -848,7 +858,7 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         return None
     kind, needs = ("removed", f"{package}<{fact.since}") if fact.since else ("lacks", "")
     if not fact.since and case.trace.frames and case.trace.frames[-1].package == package:
-        kind = "mixed"
+        kind, needs = "mixed", package
     words = {"needs": needs, "since": fact.since, "name": shown}
     return case.say(kind, [package, importer], fact.line, **words)
 
@@ -1087,14 +1097,15 @@ def _called(case: Case, function: str) -> str:
         calls = [c for c in calls if c != "super" and not c.startswith("self.")]
         classes = [c for c in calls if c.rpartition(".")[2][:1].isupper()]
         exact = [c for c in calls if c.rpartition(".")[2] == function]
-        if calls and (is_class or exact):
-            return str(((classes or calls) if is_class else exact)[-1])
-        if calls:
+        wanted = classes if is_class else exact
+        if wanted or (calls and not function):
+            return str((wanted or calls)[-1])
+        if calls and not is_class:
             return function
     if not is_class:
         exact = re.findall(rf"([A-Za-z_][\w.]*\.{re.escape(function)})\(", case.text.flat)
         return exact[-1] if exact else function
-    if not function and (stated := re.findall(r"\bclass '([A-Z]\w*)'", case.text.flat)):
+    if function == "__init__" and (stated := re.findall(r"\bclass '([A-Z]\w*)'", case.text.flat)):
         return str(stated[-1])
     lines = [line for line in case.text.lines if re.search(r"\b[A-Z]\w*\(", line)]
     own = [line for line in lines if "Error" not in line]

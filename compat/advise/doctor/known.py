@@ -316,11 +316,8 @@ class Api:
                     argument in changed or open_to
                 ):
                     spans = (changed.get(argument, ""), open_to)
-                    module, _, name = path.partition(":")
-                    if argument[:1] == "!":  # those that have it and do not require the argument
-                        has = self._presence(self._spans_of(module, name)).had
-                        free = has - self._presence([changed[argument]]).had
-                        spans = (",".join(f"{n}-{n}" for n in sorted(free)), "")
+                    if argument[:1] == "!":
+                        spans = (self._free(path, changed[argument]), "")
                     matched.append(
                         (argument not in changed, called != last, path.count("."), spans)
                     )
@@ -331,10 +328,17 @@ class Api:
             queue += sorted(self._class(last.rpartition(".")[2])[1] - visited)
         return None
 
+    def _free(self, path: str, requiring: str) -> str:
+        """The releases that have a function and do not require an argument."""
+        module, _, name = path.partition(":")
+        has = self._presence(self._spans_of(module, name)).had
+        return ",".join(f"{n}-{n}" for n in sorted(has - self._presence([requiring]).had))
+
     def takers(self, argument: str) -> Iterator[Presence]:
         for path, changed in self._calls.items():
             if argument in changed and path.partition(":")[2][:1].isupper():
-                yield self._presence([changed[argument]])
+                spans = changed[argument]
+                yield self._presence([self._free(path, spans) if argument[:1] == "!" else spans])
 
 
 @cache

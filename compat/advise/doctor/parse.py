@@ -228,7 +228,8 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
             for name in re.findall(r"'(\w+)'", groups["missing"]):
                 yield BadCall(groups["function"], "!", name, line)
         case "called" if groups["unexpected"]:
-            yield BadCall(groups["function"], "+", groups["unexpected"], line)
+            of_class = "__init__" if match[0].startswith("Unrecog") else ""
+            yield BadCall(groups["function"] or of_class, "+", groups["unexpected"], line)
         case "called":
             yield BadCall(groups["function"], "#", groups["given"], line)
         case "operator":  # of an extension that torch did not load
