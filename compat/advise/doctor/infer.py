@@ -261,7 +261,8 @@ def findings(case: Case) -> list[Finding]:
     if "shadow" in troubles:
         hidden += ("missing-attribute", "missing-module")
     matched = [f for f in matched if not f.is_fault or f.cause not in hidden]
-    matched.sort(key=lambda finding: (not finding.is_fault, finding.rank))
+    # What the message shows comes before what a list alone shows.
+    matched.sort(key=lambda f: (not f.is_fault, f.rank + 2 * (not f.lines)))
     first: dict[tuple[str, ...], Finding] = {}
     for finding in matched:
         first.setdefault((finding.cause, *(finding.packages[:1] or (finding.sentence,))), finding)
@@ -932,7 +933,10 @@ def _moved(
 def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     name, importer = fact.module.rpartition(".")[2], case.beside()
     shown = f"{name}.{fact.name}"
-    own, is_inner = case.owners(name), bool(case.trace.frames and case.trace.frames[-1].package)
+    own = case.owners(name)
+    # A class with `__getattr__` raises itself what its user lacks.
+    users = [f for f in case.trace.frames if not f.function.startswith("__getattr")]
+    is_inner = bool(users and users[-1].package)
 
     def unknown(package: str, beside: str = "") -> Finding:
         fields = {"direction": "python"} | _python_of(case, beside) if package == PYTHON else {}
@@ -963,12 +967,12 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     if presence is not None:
         return _moved(case, presence, shown, fact.line)
     spoken = [package for package in own if case.mentions(package)]
+    if not is_inner and len(users) < len(case.trace.frames):
+        return None
     if is_inner and importer:
         is_near = len(own) == 1 and (own[0] == PYTHON or own[0] in (*spoken, *case.trace.installed))
         return unknown(own[0], importer) if is_near else unknown(importer)
-    # A name of two words belongs to its only owner.
-    rare = own if len(own) == 1 and re.fullmatch("(?:[A-Z]+[a-z]+){2,}", name) else ()
-    return next((unknown(each) for each in (spoken if len(spoken) == 1 else rare)), None)
+    return unknown(spoken[0]) if len(spoken) == 1 else None
 
 
 def _candidate(
@@ -1071,8 +1075,11 @@ def _unplaced_call(
     is_imported = re.search(rf"\b(?:import|from) {re.escape(top)}", case.text.flat)
     third = home if home != PYTHON and is_called and (is_library or is_imported) else ""
     single = {owner for key in keys[:2] for owner in owners(key) if case.mentions(owner)}
-    if frames and not innermost and not third:
-        return None  # the user's own code calls, and no package is named
+    if not third and (
+        (frames and not innermost)
+        or (top in ("self", "cls") and any(not f.package for f in case.trace.frames))
+    ):
+        return None  # the user's own code or subclass is called, and no package is named
     package = third or (single.pop() if len(single) == 1 else "")
     package = package or (case.beside() if innermost else "")
     how = {"+": "not taken", "!": "missing", "#": "one too many"}[fact.kind]
