@@ -304,11 +304,13 @@ def _mended(case: Case, finding: Finding) -> Finding:
     elif name:
         is_built = finding.cause == "binary-incompatible" and not text and len(finding.packages) > 1
         changed = changed | {"pin": ""} | (_of_one_time(case, finding) if is_built else {})
-        if finding.cause == "version-guard" and wish is not None and len(finding.packages) > 1:
+        is_stated = finding.cause in ("version-guard", "conflict")
+        if is_stated and wish is not None and len(finding.packages) > 1:
             # Code that requires at least a release was written for that one, not for today's.
             low = max(_bounds(wish, (">=",)), default=None)
             if low is not None and not _bounds(wish, _UPPER):
-                near = SpecifierSet(f"=={low.major}.{low.minor}.*")
+                is_guard = finding.cause == "version-guard"
+                near = SpecifierSet(f"=={low.major}.{f'{low.minor}.' if is_guard else ''}*")
                 changed["pin"] = changed["pin"] or case.pin(name, wish & near)
         changed["pin"] = changed["pin"] or case.pin(name, wish)
         if index(name) is not None and not changed["pin"]:
