@@ -328,7 +328,7 @@ def _mended(case: Case, finding: Finding) -> Finding:
                 way = case.pin(others[0], SpecifierSet(f"=={present}"))
             newer = {"pin": way, "advice": f"Or keep {name} {present}, with another {others[0]}."}
             changed |= newer if way else _of_one_time(case, finding)
-    elif finding.direction not in ("drop", "python"):
+    elif not (finding.direction in ("drop", "python") or _is_gone(finding)):
         changed |= _of_one_time(case, finding)
     if (series := changed.pop("needs", "")).startswith(f"{PYTHON}==") and not changed.get("pin"):
         changed["python"] = series.removeprefix(f"{PYTHON}==").removesuffix(".*")
@@ -352,6 +352,10 @@ def _mended(case: Case, finding: Finding) -> Finding:
             changed["python"] = f"3.{case.series.minor - 1}"  # mostly the newest Python is too new
         changed["advice"] = f"{advice} No change was checked: {why}.".strip()
     return msgspec.structs.replace(finding, **{k: v for k, v in changed.items() if v})
+
+
+def _is_gone(finding: Finding) -> bool:
+    return finding.direction == "older" and finding.cause.startswith("missing-")
 
 
 def _why_unchecked(finding: Finding, about: str) -> str:
@@ -867,10 +871,10 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
 
 
 def _of_another(case: Case, known: Api, module: str, name: str = "") -> Finding | None:
-    """What a package shows of another one as its own (`demo.dep.x` for `dep.x`): its release that
-    goes with that of the other.
+    """What a package shows of another one as its own (`demo.dep.x` for `dep.x`, in a folder
+    `python`, too): its release that goes with that of the other, or was published before.
     """
-    top, _, inner = module.partition(".")
+    top, _, inner = module.replace(".python.", ".").partition(".")
     other = api(package_of_module(inner.partition(".")[0])) if inner else None
     if other is None or other is known or len(known.releases) - 1 not in known.module(top).had:
         return None
@@ -882,8 +886,13 @@ def _of_another(case: Case, known: Api, module: str, name: str = "") -> Finding 
         return None
     pin = case.pin(known.package, ANY)
     if _bounds(need.specifier, _UPPER):
-        pinned = case.pin(other.package, need.specifier).partition("==")[2]
-        pin = _admits(case, known.package, other.package, f"=={pinned}")
+        ranges = presence.wanted(None)
+        admitting = (_admits(case, known.package, other.package, each) for each in ranges)
+        ends = (end for _, end in presence.spans() if end is not None)
+        before, files = index(other.package), index(known.package)
+        if (pin := next(filter(None, admitting), "")) == "" and before and files:
+            release = files.newest(ANY, case.python, before.days.get(max(ends), ""))
+            pin = f"{known.package}=={release}" if release else ""
     return msgspec.structs.replace(
         finding, packages=(known.package, other.package), needs="", pin=pin
     )
