@@ -380,7 +380,7 @@ def test_what_an_installed_release_refutes_is_a_remark() -> None:
 
 
 def test_without_a_change_the_reason_is_that_of_the_package() -> None:
-    conda = "UnsatisfiableError:\n  - enum34 -> python[version='2.7.*']\n  - python=3.7\n"
+    conda = "UnsatisfiableError:\n  - enum34 -> python[version='2.6.*']\n  - python=3.7\n"
     assert "no Python from 3.5 to 3.15 fits" in asked(conda)[0].advice
     system = "ImportError: /lib/libc.so.6: version `GLIBC_2.29' not found (required by"
     system += f" {SITE}/tensorflow/_pywrap.so)"
@@ -466,13 +466,6 @@ def test_what_a_list_lacks_is_pythons_own_module_of_that_job(listed: str, culpri
 @pytest.mark.parametrize(
     ("listed", "text", "python", "packages", "direction"),
     [
-        (
-            "aioredis==2.0.1\n",
-            f'  File "{SITE}/aioredis/exceptions.py", line 14, in <module>\n'
-            "    class TimeoutError(asyncio.TimeoutError, builtins.TimeoutError, RedisError):\n"
-            "TypeError: duplicate base class TimeoutError\n",
-            *("3.11", ("python", "aioredis"), "python"),
-        ),
         (
             "pysnmp==4.4.12\npyasn1==0.6.1\n",
             f'  File "{SITE}/pysnmp/proto/rfc1902.py", line 7, in <module>\n'

@@ -250,8 +250,6 @@ def case_of(
 def findings(case: Case) -> list[Finding]:
     """All problems, the surest first; each package once for each cause."""
     matched = [finding for infer in _INFERENCES for finding in infer(case)]
-    if not any(finding.is_fault for finding in matched):
-        matched += _failed_at_import(case)
     troubles = {fact.kind for fact in case.all(Trouble)}
     is_certain = any(isinstance(fact, Absent | Refused) for fact in case.facts)
     hidden: tuple[str, ...] = ()
@@ -328,7 +326,9 @@ def _mended(case: Case, finding: Finding) -> Finding:
                 way = case.pin(others[0], SpecifierSet(f"=={present}"))
             newer = {"pin": way, "advice": f"Or keep {name} {present}, with another {others[0]}."}
             changed |= newer if way else _of_one_time(case, finding)
-    elif not (finding.direction in ("drop", "python") or _is_gone(finding)):
+    elif finding.direction not in ("drop", "python") and not (
+        finding.direction == "older" and finding.cause.startswith("missing-")
+    ):
         changed |= _of_one_time(case, finding)
     if (series := changed.pop("needs", "")).startswith(f"{PYTHON}==") and not changed.get("pin"):
         changed["python"] = series.removeprefix(f"{PYTHON}==").removesuffix(".*")
@@ -339,9 +339,7 @@ def _mended(case: Case, finding: Finding) -> Finding:
     if not (finding.direction or changed.get("direction") or changed.get("pin")) and api(culprit):
         # A package that fails in its own code may be mended since. What user code uses and no
         # release shows was private, and moved.
-        newest = case.pin(culprit, ANY) if culprit in case.trace.installed else ""
-        is_newer = newest not in ("", f"{culprit}=={present}")
-        changed |= {"direction": "newer", "pin": newest} if is_newer else {"direction": "older"}
+        changed["direction"] = "newer" if culprit in case.trace.installed else "older"
     if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
         about, toward = name or culprit, finding.direction or changed.get("direction", "")
         why, advice = _why_unchecked(finding, about), changed.get("advice", finding.advice)
@@ -352,10 +350,6 @@ def _mended(case: Case, finding: Finding) -> Finding:
             changed["python"] = f"3.{case.series.minor - 1}"  # mostly the newest Python is too new
         changed["advice"] = f"{advice} No change was checked: {why}.".strip()
     return msgspec.structs.replace(finding, **{k: v for k, v in changed.items() if v})
-
-
-def _is_gone(finding: Finding) -> bool:
-    return finding.direction == "older" and finding.cause.startswith("missing-")
 
 
 def _why_unchecked(finding: Finding, about: str) -> str:
@@ -737,6 +731,11 @@ def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
     return fields
 
 
+def _newest_of(day: str) -> Version:
+    """The newest Python of a day. Since 3.8 there is a new series each October (PEP 602)."""
+    return Version(f"3.{max((m for m in range(8, 40) if f'{2011 + m}-10' <= day[:7]), default=7)}")
+
+
 def _files_of_tags(title: str, tags: tuple[str, ...]) -> dict[str, str]:
     pythons = sorted(Version(f"{t[2]}.{t[3:]}") for t in tags if re.fullmatch(r"cp[23]\d+", t))
     if pythons:
@@ -846,8 +845,6 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         if older:
             words = {"needs": f"{package}<{older}", "since": older, "name": shown}
             return case.say("removed", [package, importer], fact.line, **words)
-        if presence.never:  # a release may have the module elsewhere
-            presence = known.elsewhere(fact.module, fact.name) or presence
         if presence.always:
             return None
         is_inner = fact.module.count(".") > 1 or "._" in fact.module
@@ -950,7 +947,7 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     is_inner = bool(users and users[-1].package)
 
     def unknown(package: str, beside: str = "") -> Finding:
-        fields = {"direction": "python"} | _python_of(case, beside) if package == PYTHON else {}
+        fields = {"direction": PYTHON, "pin": case.pin(beside, ANY)} if package == PYTHON else {}
         return case.say("unknown", [package, beside], fact.line, name=shown, **fields)
 
     if name == "NoneType":
@@ -1284,38 +1281,7 @@ def _changed(case: Case, fact: Changed) -> Finding | None:
     return case.say("changed", [fact.what], fact.line, old=old, new=new, **fields)
 
 
-# ---- 13: a package that fails at import: no value of the user's is involved yet
-
-
-def _failed_at_import(case: Case) -> Made:
-    inner = next((f for f in reversed(case.trace.frames) if f.package != PYTHON), None)
-    if inner is None or not inner.package or not case.trace.raised:
-        return
-    who, line = inner.package, case.trace.raised[-1].line
-    if not (inner.function == "<module>" or inner.source.startswith(("class ", "@"))):
-        return
-    fields = _python_of(case, who)
-    if fields:
-        yield case.say("older-than-python", [PYTHON, who], line, ours=case.python, **fields)
-
-
-def _python_of(case: Case, who: str) -> dict[str, Any]:
-    """The Pythons of the day of a package's release, where the present one is newer."""
-    known, ours = index(who), case.series
-    version = case.versions.get(who) or (known.newest(ANY) if known is not None else None)
-    day = known.days.get(version, "") if known is not None and version is not None else ""
-    if ours is None or not day or ours <= _newest_of(day):
-        return {}
-    needs = f"python<3.{_newest_of(day).minor + 1}"
-    return {"needs": needs, "version": version, "day": day[:7]}
-
-
-def _newest_of(day: str) -> Version:
-    """The newest Python of a day. Since 3.8 there is a new series each October (PEP 602)."""
-    return Version(f"3.{max((m for m in range(8, 40) if f'{2011 + m}-10' <= day[:7]), default=7)}")
-
-
-# ---- 14: a list against published requirements
+# ---- 13: a list against published requirements
 
 
 def _unmet(case: Case) -> Made:
@@ -1392,7 +1358,7 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
         return
 
 
-# ---- 15: an error that some releases raise and others do not
+# ---- 14: an error that some releases raise and others do not
 
 
 def _said(case: Case) -> Made:

@@ -167,13 +167,9 @@ class Presence(Value, frozen=True):
         """
         spans = self.spans()
         if installed is None:
-
-            def shortness(span: tuple[Version, Version | None]) -> tuple[bool, int]:
-                first, end = span
-                stop = self.releases.index(end) if end else len(self.releases)
-                return end is None, self.releases.index(first) - stop
-
-            ordered = sorted(spans, key=shortness)
+            number = {each: place for place, each in enumerate(self.releases)}
+            ended = [(number[first] - number[end], first, end) for first, end in spans if end]
+            ordered = [(first, end) for _, first, end in sorted(ended)] or spans
         else:
             older = [span for span in spans if span[1] is not None and span[1] <= installed]
             newer = [span for span in spans if span[0] > installed]
@@ -256,12 +252,6 @@ class Api:
         form = re.compile(rf".*\.compat\.v(\d+){re.escape(tail)}")
         old = [match[1] for home in self.homes(name) if (match := form.fullmatch(home))]
         return str(int(min(old)) + 1) if old else ""
-
-    def elsewhere(self, module: str, name: str) -> Presence | None:
-        """Which releases have a name in another module with the same last part."""
-        tail = f".{module.rpartition('.')[2]}"
-        matched = [m for m in self.homes(name) if m.endswith(tail)]
-        return self.name(min(matched, key=len), name) if matched else None
 
     def homes(self, name: str) -> list[str]:
         """The modules that have a name in some release."""

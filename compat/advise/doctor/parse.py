@@ -499,8 +499,6 @@ def _fact(match: Match, form: str, text: Text, trace: Traceback) -> Requires | N
         wanted = form.format(version.removeprefix("v").rstrip("."))
     elif wanted[0].isdigit():
         wanted = f"=={wanted}"
-    if groups.get("h") and "Gencode" in match[0]:
-        wanted += f",<{int(groups['v'].split('.')[0]) + 2}"
     who = groups.get("who") or _speaker(
         text.flat[max(0, match.start() - 120) : match.end() + 80], what
     )
