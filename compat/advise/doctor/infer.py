@@ -336,20 +336,29 @@ def _mended(case: Case, finding: Finding) -> Finding:
     shift = dict(pin.split("==") for pin in changed.get("pin", "").split()).get(culprit)
     if shift and present and not (finding.direction or changed.get("direction")):
         changed["direction"] = "older" if Version(shift) < present else "newer"
-    if not (finding.direction or changed.get("direction") or changed.get("pin")) and api(culprit):
+    if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
+        changed |= _unchecked(case, finding, changed, name or culprit)
+    return msgspec.structs.replace(finding, **{k: v for k, v in changed.items() if v})
+
+
+def _unchecked(
+    case: Case, finding: Finding, changed: Mapping[str, str], about: str
+) -> dict[str, str]:
+    """What is said where no change could be checked: on which side it lies, and why."""
+    culprit, toward = finding.packages[0], finding.direction or changed.get("direction", "")
+    why, advice = _why_unchecked(finding, about), changed.get("advice", finding.advice)
+    fields = {"advice": f"{advice} No change was checked: {why}.".strip()}
+    if not toward and api(culprit) is not None:
         # A package that fails in its own code may be mended since. What user code uses and no
         # release shows was private, and moved.
-        changed["direction"] = "newer" if culprit in case.trace.installed else "older"
-    if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
-        about, toward = name or culprit, finding.direction or changed.get("direction", "")
-        why, advice = _why_unchecked(finding, about), changed.get("advice", finding.advice)
-        if not finding.needs and toward in ("", "newer", "other") and index(culprit) is None:
-            # Nothing but its newest is known.
-            changed |= {"needs": culprit, "direction": toward or "newer"}
-        elif toward == PYTHON and about != PYTHON and case.series and case.series.minor > 4:
-            changed["python"] = f"3.{case.series.minor - 1}"  # mostly the newest Python is too new
-        changed["advice"] = f"{advice} No change was checked: {why}.".strip()
-    return msgspec.structs.replace(finding, **{k: v for k, v in changed.items() if v})
+        fields["direction"] = "newer" if culprit in case.trace.installed else "older"
+    elif index(culprit) is None and not finding.needs and toward in ("", "newer", "other"):
+        # Nothing but its newest is known.
+        fields |= {"needs": culprit, "direction": toward or "newer"}
+    elif toward == PYTHON and index(culprit) is None and about != PYTHON and case.series:
+        # Mostly the newest Python is too new.
+        fields[PYTHON] = f"3.{case.series.minor - 1}" if case.series.minor > 4 else ""
+    return fields
 
 
 def _why_unchecked(finding: Finding, about: str) -> str:

@@ -197,7 +197,7 @@ def _of_python(text: Text, trace: Traceback) -> Made:
 
 def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -> Made:
     """The facts of one format, by its `make`."""
-    groups = match.groupdict(default="")
+    groups = match.groupdict(default="") | entry.get("groups", {})
     innermost = next(iter(trace.installed), "")
     by = _of_file(groups.get("file", ""), trace) or innermost
     match entry["make"]:
@@ -228,8 +228,7 @@ def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -
             for name in re.findall(r"'(\w+)'", groups["missing"]):
                 yield BadCall(groups["function"], "!", name, line)
         case "called" if groups["unexpected"]:
-            of_class = "__init__" if match[0].startswith("Unrecog") else ""
-            yield BadCall(groups["function"] or of_class, "+", groups["unexpected"], line)
+            yield BadCall(groups["function"], "+", groups["unexpected"], line)
         case "called":
             yield BadCall(groups["function"], "#", groups["given"], line)
         case "operator":  # of an extension that torch did not load
@@ -345,8 +344,7 @@ def _array(match: Match, line: int, trace: Traceback, needs: str) -> Made:
     is_error = not trace.raised or match.string[: match.start()].endswith("Error: ")
     if "size changed" in match[0] and not is_error:
         return
-    built, got = groups.get("built") or "", groups.get("got") or ""
-    if built:
+    if built := groups.get("built"):
         needs = grammar()["interfaces"][groups.get("of") or "api"].get(built, "")
     by = next((p for p in trace.installed if p != "numpy"), "")
     yield Binary(kind="array", what="numpy", by=by, line=line, needs=needs)
