@@ -448,19 +448,9 @@ OLD_FLAKE8 = (
 )
 
 
-@pytest.mark.parametrize(
-    ("listed", "culprit"),
-    [
-        ("flake8==3.9.2\nmccabe==0.6.1\n", "python"),
-        ("flake8==3.9.2\nimportlib-metadata==5.0.0\n", "importlib-metadata"),
-    ],
-)
-def test_what_a_list_lacks_is_pythons_own_module_of_that_job(listed: str, culprit: str) -> None:
-    first = asked(OLD_FLAKE8, "3.12", listed)[0]
-    assert first.packages == (culprit, "flake8")
-    if culprit == "python":
-        assert first.direction == "python"
-        assert Version(first.pin.partition("==")[2]) > Version("6")
+def test_a_class_without_a_mention_is_of_the_package_that_has_it() -> None:
+    first = asked(OLD_FLAKE8, "3.12", "flake8==3.9.2\nimportlib-metadata==5.0.0\n")[0]
+    assert first.packages == ("importlib-metadata", "flake8")
 
 
 @pytest.mark.parametrize(
@@ -663,13 +653,13 @@ def test_known_names_have_spans() -> None:
 @pytest.mark.parametrize(
     ("name", "first", "named", "wrong", "silent_of_fine"),
     [
-        ("cases", 111, 118, 1, 32),
+        ("cases", 118, 124, 1, 33),
         ("held_out", 27, 30, 0, 12),
-        ("fresh", 21, 25, 0, 10),
-        ("third", 23, 31, 0, 9),
+        ("fresh", 20, 25, 0, 10),
+        ("third", 24, 31, 0, 9),
         ("fourth", 24, 27, 0, 12),
         ("fifth", 25, 28, 0, 11),
-        ("sixth", 21, 26, 0, 11),
+        ("sixth", 21, 25, 0, 11),
     ],
 )
 def test_real_cases(name: str, first: int, named: int, wrong: int, silent_of_fine: int) -> None:

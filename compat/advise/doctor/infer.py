@@ -47,7 +47,7 @@ from compat.advise.doctor.known import (
     packages_known,
     speakers,
 )
-from compat.advise.doctor.parse import Frame, Traceback, all_facts, is_users_own
+from compat.advise.doctor.parse import Traceback, all_facts, is_users_own
 from compat.declare.toml import toml_document
 from compat.lock.resolvers import (
     PYTHON,
@@ -172,9 +172,7 @@ class Case:
         return next((p for p in self.trace.installed if p not in packages), "")
 
     def package_of(self, module: str) -> str:
-        """The package of a module; of an unknown one a stated one of a like name: that of
-        `changedetectionio` is changedetection.io, of `demo.part` demo-part.
-        """
+        """The package of a module; of an unknown `demo.part` a stated demo-part."""
         parts = [re.sub(r"[-_]", "", part) for part in module.split(".")[:3]]
         names = {"".join(parts[:number]) for number in range(1, len(parts) + 1)}
         alike = (name for name in self.versions if name.replace("-", "") in names)
@@ -186,19 +184,6 @@ class Case:
             re.escape(word) for word in words if len(word) > 2
         )  # not the py of a file
         return bool(re.search(rf"(?<![\w-])(?:{either})(?![\w-])", self.text.flat, re.IGNORECASE))
-
-    def owners(self, name: str) -> tuple[str, ...]:
-        """The packages that have a class; Python for one missing in a list, if its own library has
-        the module: `importlib.metadata` for importlib-metadata.
-        """
-        return tuple(
-            PYTHON
-            if self.installed
-            and package not in self.installed
-            and library().has_module(package.replace("-", "."))
-            else package
-            for package in owners(name)
-        )
 
     def title(self, who: str, version: str = "") -> str:
         """The requiring package, with its version where one is stated somewhere."""
@@ -302,12 +287,11 @@ def _mended(case: Case, finding: Finding) -> Finding:
     elif name:
         is_built = finding.cause == "binary-incompatible" and not text and len(finding.packages) > 1
         changed = changed | {"pin": ""} | (_of_one_time(case, finding) if is_built else {})
-        is_stated = finding.cause in ("version-guard", "conflict")
-        if is_stated and wish is not None and len(finding.packages) > 1:
+        is_guard = finding.cause == "version-guard"
+        if (is_guard or finding.cause == "conflict") and wish is not None and finding.packages[1:]:
             # Code that requires at least a release was written for that one, not for today's.
             low = max(_bounds(wish, (">=",)), default=None)
             if low is not None and not _bounds(wish, _UPPER):
-                is_guard = finding.cause == "version-guard"
                 near = SpecifierSet(f"=={low.major}.{f'{low.minor}.' if is_guard else ''}*")
                 changed["pin"] = changed["pin"] or case.pin(name, wish & near)
         changed["pin"] = changed["pin"] or case.pin(name, wish)
@@ -341,9 +325,7 @@ def _mended(case: Case, finding: Finding) -> Finding:
     return msgspec.structs.replace(finding, **{k: v for k, v in changed.items() if v})
 
 
-def _unchecked(
-    case: Case, finding: Finding, changed: Mapping[str, str], about: str
-) -> dict[str, str]:
+def _unchecked(case: Case, finding: Finding, changed: Any, about: str) -> dict[str, str]:
     """What is said where no change could be checked: on which side it lies, and why."""
     culprit, toward = finding.packages[0], finding.direction or changed.get("direction", "")
     why, advice = _why_unchecked(finding, about), changed.get("advice", finding.advice)
@@ -672,9 +654,10 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
     if tags and fact.why != "version":
         fields = _files_of_tags(f"{what} {exact.strip('=')}", tags) or fields
     visited, nearest = _seen(fact.range, saw or ())
-    if saw == () and fields.get("pin") and (earlier := _earlier_python(case, what)):
+    if saw == () and fields.get("pin") and (known := index(what)) and case.series:
         # This index, platform or 32-bit Python has none of the files that the data lists.
-        fields = {"needs": earlier, "advice": fields["advice"]}
+        earlier = [p for p in PYTHONS if p < case.series and known.newest(ANY, p)]
+        fields |= {"needs": f"{PYTHON}=={earlier[-1]}.*", "pin": ""} if earlier else {}
     if nearest and not (fields.get("pin") or fields.get("needs")):
         fields["pin"] = f"{what}=={nearest}"
         fields["advice"] = f"Of the releases that are offered here, {nearest} is the nearest."
@@ -700,13 +683,6 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
         seen=visited,
         **fields,
     )
-
-
-def _earlier_python(case: Case, what: str) -> str:
-    known = index(what)
-    earlier = (p for p in reversed(PYTHONS) if case.series is not None and p < case.series)
-    fitting = (p for p in earlier if known is not None and known.newest(ANY, p) is not None)
-    return next((f"{PYTHON}=={p}.*" for p in fitting), "")
 
 
 def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
@@ -857,10 +833,6 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         if presence.always:
             return None
         is_inner = fact.module.count(".") > 1 or "._" in fact.module
-        # A rare name that another module of the package has did move; others are generated on
-        # access, or typos.
-        is_rare = presence.never and "_" in fact.name and 0 < len(known.homes(fact.name)) < 12
-        is_inner |= is_rare and known.has_module(fact.module)
         if not presence.had and not (importer or fact.since or fact.file or is_inner):
             return None
         if not presence.is_known and (other := _of_another(case, known, fact.module, fact.name)):
@@ -950,7 +922,7 @@ def _moved(
 def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     name, importer = fact.module.rpartition(".")[2], case.beside()
     shown = f"{name}.{fact.name}"
-    own = case.owners(name)
+    own = owners(name)
     # A class with `__getattr__` raises itself what its user lacks.
     users = [f for f in case.trace.frames if not f.function.startswith("__getattr")]
     is_inner = bool(users and users[-1].package)
@@ -1040,7 +1012,7 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     keys = [last, f"{last}()", top if "." in name else ""]
     short = ".".join(name.split(".")[-2:])
     sure = owners(f"{short}({argument}") or owners(f".{last}({argument}")
-    known_owners = sure or [owner for key in keys for owner in case.owners(key)]
+    known_owners = sure or [owner for key in keys for owner in owners(key)]
     places = dict.fromkeys([*([home] if api(home) else []), *known_owners])
     is_qualified = "." in name and bool(imported or package_of_module(top))
     if is_qualified:  # the name says whose it is
@@ -1068,7 +1040,7 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     if matched is None and fact.kind == "+" and (is_pythons or not owners(f"{last}()")):
         of_python = library().accepts(last, argument)
         matched = of_python if of_python is not None and of_python.is_known else None
-    inner = _callers(case)[-1:] if fact.kind == "+" and not is_qualified else ()
+    inner = case.trace.frames[-1:] if fact.kind == "+" and not is_qualified else ()
     if matched is None and inner and inner[-1].package:
         # No class is named, and the package is: what it has now was added, else it was removed.
         of_inner = api(inner[-1].package)
@@ -1084,7 +1056,7 @@ def _unplaced_call(
     case: Case, fact: BadCall, name: str, home: str, keys: list[str]
 ) -> Finding | None:
     top, last = name.partition(".")[0], name.rpartition(".")[2]
-    frames = _callers(case)
+    frames = case.trace.frames
     innermost = frames[-1].package if frames else ""
     is_library = home != package_of(top).lower() or home in case.versions or package_of_module(top)
     is_called = fact.function.rpartition(".")[2] in (last, "")
@@ -1092,11 +1064,8 @@ def _unplaced_call(
     is_imported = re.search(rf"\b(?:import|from) {re.escape(top)}", case.text.flat)
     third = home if home != PYTHON and is_called and (is_library or is_imported) else ""
     single = {owner for key in keys[:2] for owner in owners(key) if case.mentions(owner)}
-    if not third and (
-        (frames and not innermost)
-        or (top in ("self", "cls") and any(not f.package for f in case.trace.frames))
-    ):
-        return None  # the user's own code or subclass is called, and no package is named
+    if frames and not innermost and not third:
+        return None  # the user's own code calls, and no package is named
     package = third or (single.pop() if len(single) == 1 else "")
     package = package or (case.beside() if innermost else "")
     how = {"+": "not taken", "!": "missing", "#": "one too many"}[fact.kind]
@@ -1104,19 +1073,11 @@ def _unplaced_call(
     return case.say("bad-call", [package, case.beside()], fact.line, **words) if package else None
 
 
-def _callers(case: Case) -> tuple[Frame, ...]:
-    """The frames without those at the end that only pass arguments on."""
-    frames = case.trace.frames
-    while len(frames) > 1 and re.search(r"\*args|\*\*kwargs|\*a\b", frames[-1].source):
-        frames = frames[:-1]
-    return frames
-
-
 def _called(case: Case, function: str) -> str:
     if "." in function:
         return re.sub(r"\.__(?:init|new)__$", "", function)
     is_class = function in ("__init__", "__new__", "")
-    for frame in reversed(_callers(case)[-2:]):
+    for frame in reversed(case.trace.frames[-2:]):
         calls = re.findall(r"([A-Za-z_][\w.]*)\(", frame.source.lstrip("@"))
         calls = [c for c in calls if c != "super" and not c.startswith("self.")]
         classes = [c for c in calls if c.rpartition(".")[2][:1].isupper()]
