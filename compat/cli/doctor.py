@@ -356,12 +356,15 @@ def _remedy(asked: _Asked, finding: Finding) -> str:
     if finding.pin:
         return f"{asked.installer} {' '.join(map(quote, finding.pin.split()))}"
     if finding.python:
-        return f"uv venv --python {finding.python}"
+        is_old = finding.python[:1] == "2"  # uv has no Python 2
+        return f"{'conda create -n old python=' if is_old else 'uv venv --python '}{finding.python}"
     if finding.direction == "rebuild" and finding.needs:
         return f"{asked.installer} --force-reinstall --no-cache-dir {quote(finding.needs)}"
     if not finding.needs or finding.needs.startswith(PYTHON):
         return ""
-    return f"{asked.installer} {quote(finding.needs)}"
+    is_named_alone = not re.search("[<=>!~]", finding.needs)
+    upgrade = "--upgrade " if is_named_alone and finding.direction != "install" else ""
+    return f"{asked.installer} {upgrade}{quote(finding.needs)}"
 
 
 def _proof_words(entry: "Answer") -> str:

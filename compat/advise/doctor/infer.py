@@ -47,7 +47,7 @@ from compat.advise.doctor.known import (
     packages_known,
     speakers,
 )
-from compat.advise.doctor.parse import Frame, Traceback, all_facts, is_users_own
+from compat.advise.doctor.parse import Traceback, all_facts, is_users_own
 from compat.declare.toml import toml_document
 from compat.lock.resolvers import (
     PYTHON,
@@ -171,25 +171,19 @@ class Case:
         """The innermost package of the traceback outside the excluded ones."""
         return next((p for p in self.trace.installed if p not in packages), "")
 
+    def package_of(self, module: str) -> str:
+        """The package of a module; of an unknown `demo.part` a stated demo-part."""
+        parts = [re.sub(r"[-_]", "", part) for part in module.split(".")[:3]]
+        names = {"".join(parts[:number]) for number in range(1, len(parts) + 1)}
+        alike = (name for name in self.versions if name.replace("-", "") in names)
+        return package_of_module(module) or next(alike, package_of(module))
+
     def mentions(self, package: str) -> bool:
         words = {package, package.replace("-", "_"), *modules_of(package)}
         either = "|".join(
             re.escape(word) for word in words if len(word) > 2
         )  # not the py of a file
         return bool(re.search(rf"(?<![\w-])(?:{either})(?![\w-])", self.text.flat, re.IGNORECASE))
-
-    def owners(self, name: str) -> tuple[str, ...]:
-        """The packages that have a class; Python for one missing in a list, if its own library has
-        the module: `importlib.metadata` for importlib-metadata.
-        """
-        return tuple(
-            PYTHON
-            if self.installed
-            and package not in self.installed
-            and library().has_module(package.replace("-", "."))
-            else package
-            for package in owners(name)
-        )
 
     def title(self, who: str, version: str = "") -> str:
         """The requiring package, with its version where one is stated somewhere."""
@@ -241,8 +235,6 @@ def case_of(
 def findings(case: Case) -> list[Finding]:
     """All problems, the surest first; each package once for each cause."""
     matched = [finding for infer in _INFERENCES for finding in infer(case)]
-    if not any(finding.is_fault for finding in matched):
-        matched += _failed_at_import(case)
     troubles = {fact.kind for fact in case.all(Trouble)}
     is_certain = any(isinstance(fact, Absent | Refused) for fact in case.facts)
     hidden: tuple[str, ...] = ()
@@ -252,7 +244,8 @@ def findings(case: Case) -> list[Finding]:
     if "shadow" in troubles:
         hidden += ("missing-attribute", "missing-module")
     matched = [f for f in matched if not f.is_fault or f.cause not in hidden]
-    matched.sort(key=lambda finding: (not finding.is_fault, finding.rank))
+    # What the message shows comes before what a list alone shows.
+    matched.sort(key=lambda f: (not f.is_fault, f.rank + 2 * (not f.lines)))
     first: dict[tuple[str, ...], Finding] = {}
     for finding in matched:
         first.setdefault((finding.cause, *(finding.packages[:1] or (finding.sentence,))), finding)
@@ -294,11 +287,12 @@ def _mended(case: Case, finding: Finding) -> Finding:
     elif name:
         is_built = finding.cause == "binary-incompatible" and not text and len(finding.packages) > 1
         changed = changed | {"pin": ""} | (_of_one_time(case, finding) if is_built else {})
-        if finding.cause == "version-guard" and wish is not None and len(finding.packages) > 1:
+        is_guard = finding.cause == "version-guard"
+        if (is_guard or finding.cause == "conflict") and wish is not None and finding.packages[1:]:
             # Code that requires at least a release was written for that one, not for today's.
             low = max(_bounds(wish, (">=",)), default=None)
             if low is not None and not _bounds(wish, _UPPER):
-                near = SpecifierSet(f"=={low.major}.{low.minor}.*")
+                near = SpecifierSet(f"=={low.major}.{f'{low.minor}.' if is_guard else ''}*")
                 changed["pin"] = changed["pin"] or case.pin(name, wish & near)
         changed["pin"] = changed["pin"] or case.pin(name, wish)
         if index(name) is not None and not changed["pin"]:
@@ -316,20 +310,37 @@ def _mended(case: Case, finding: Finding) -> Finding:
                 way = case.pin(others[0], SpecifierSet(f"=={present}"))
             newer = {"pin": way, "advice": f"Or keep {name} {present}, with another {others[0]}."}
             changed |= newer if way else _of_one_time(case, finding)
-    elif finding.direction not in ("drop", "python"):
+    elif finding.direction not in ("drop", "python") and not (
+        finding.direction == "older" and finding.cause.startswith("missing-")
+    ):
         changed |= _of_one_time(case, finding)
-    needs = changed.pop("needs", "")
-    if needs.startswith(f"{PYTHON}==") and not changed.get("pin"):
-        changed["python"] = needs.removeprefix(f"{PYTHON}==").removesuffix(".*")
+    if (series := changed.pop("needs", "")).startswith(f"{PYTHON}==") and not changed.get("pin"):
+        changed["python"] = series.removeprefix(f"{PYTHON}==").removesuffix(".*")
     present = case.versions.get(culprit)
     shift = dict(pin.split("==") for pin in changed.get("pin", "").split()).get(culprit)
     if shift and present and not (finding.direction or changed.get("direction")):
         changed["direction"] = "older" if Version(shift) < present else "newer"
     if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
-        why = _why_unchecked(finding, name or culprit)
-        advice = changed.get("advice", finding.advice)
-        changed["advice"] = f"{advice} No change was checked: {why}.".strip()
+        changed |= _unchecked(case, finding, changed, name or culprit)
     return msgspec.structs.replace(finding, **{k: v for k, v in changed.items() if v})
+
+
+def _unchecked(case: Case, finding: Finding, changed: Any, about: str) -> dict[str, str]:
+    """What is said where no change could be checked: on which side it lies, and why."""
+    culprit, toward = finding.packages[0], finding.direction or changed.get("direction", "")
+    why, advice = _why_unchecked(finding, about), changed.get("advice", finding.advice)
+    fields = {"advice": f"{advice} No change was checked: {why}.".strip()}
+    if not toward and api(culprit) is not None:
+        # A package that fails in its own code may be mended since. What user code uses and no
+        # release shows was private, and moved.
+        fields["direction"] = "newer" if culprit in case.trace.installed else "older"
+    elif index(culprit) is None and not finding.needs and toward in ("", "newer", "other"):
+        # Nothing but its newest is known.
+        fields |= {"needs": culprit, "direction": toward or "newer"}
+    elif toward == PYTHON and index(culprit) is None and about != PYTHON and case.series:
+        # Mostly the newest Python is too new.
+        fields[PYTHON] = f"3.{case.series.minor - 1}" if case.series.minor > 4 else ""
+    return fields
 
 
 def _why_unchecked(finding: Finding, about: str) -> str:
@@ -346,7 +357,7 @@ def _python_in(case: Case, finding: Finding, wish: SpecifierSet) -> str:
     """The series in a range that is nearest to the present one and has files of all packages of a
     finding with a known release.
     """
-    fitting = [python for python in pythons_in(wish) if python in PYTHONS]
+    fitting = [python for python in pythons_in(wish) if python in PYTHONS] or pythons_in(wish)
     for package in finding.packages:
         known, version = index(package), case.versions.get(package)
         if known is not None and package != PYTHON:
@@ -431,7 +442,7 @@ def _apart(wishes: list[Demand]) -> tuple[Demand, Demand] | None:
     for asker, own in by_asker.items():
         for first, other in combinations(own, 2):
             # Two extras of one release, which uv writes under one name.
-            is_one = asker and first.line == other.line
+            is_one = asker and first.line == other.line and first.range != other.range
             if is_one and not _meet(first.what, first.range, other.range):
                 return first, other
     return None
@@ -538,9 +549,10 @@ def _versions_out_of_range(case: Case) -> Made:
             continue
         if fact.is_check if installed is None else not wish.contains(installed, prereleases=True):
             refused.append((fact, wish))
-    # When several packages require it, an installer only prints a notice, and most of them are
-    # unrelated.
-    is_crowd = len({fact.who for fact, _ in refused if not fact.is_check}) > 1
+    # Where several packages require several others, an installer only prints a notice, and most of
+    # them are unrelated.
+    needs = [fact for fact, _ in refused if not fact.is_check]
+    is_crowd = len({f.who for f in needs}) > 1 < len({f.what for f in needs})
     for fact, wish in refused:
         is_bystander = fact.who in grammar()["lists"]["hosts"] or (
             is_crowd and not _is_spoken_of(case, fact)
@@ -642,6 +654,10 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
     if tags and fact.why != "version":
         fields = _files_of_tags(f"{what} {exact.strip('=')}", tags) or fields
     visited, nearest = _seen(fact.range, saw or ())
+    if saw == () and fields.get("pin") and (known := index(what)) and case.series:
+        # This index, platform or 32-bit Python has none of the files that the data lists.
+        earlier = [p for p in PYTHONS if p < case.series and known.newest(ANY, p)]
+        fields |= {"needs": f"{PYTHON}=={earlier[-1]}.*", "pin": ""} if earlier else {}
     if nearest and not (fields.get("pin") or fields.get("needs")):
         fields["pin"] = f"{what}=={nearest}"
         fields["advice"] = f"Of the releases that are offered here, {nearest} is the nearest."
@@ -700,6 +716,11 @@ def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
     return fields
 
 
+def _newest_of(day: str) -> Version:
+    """The newest Python of a day. Since 3.8 there is a new series each October (PEP 602)."""
+    return Version(f"3.{max((m for m in range(8, 40) if f'{2011 + m}-10' <= day[:7]), default=7)}")
+
+
 def _files_of_tags(title: str, tags: tuple[str, ...]) -> dict[str, str]:
     pythons = sorted(Version(f"{t[2]}.{t[3:]}") for t in tags if re.fullmatch(r"cp[23]\d+", t))
     if pythons:
@@ -752,7 +773,9 @@ def _not_built(case: Case) -> Made:
     version = version_of(fact.range.lstrip("="))
     sign = next((e for e, _ in build_trouble(case.text.flat) if "needs" in e), {})
     tool = sign.get("needs", "")
-    fields = {"needs": tool} | _files_of(case, fact.what, fact.range)
+    fields = {"needs": tool} | _wheels_of(case, fact)
+    if tool and case.python is None:
+        fields["needs"] = tool
     if tool and index(fact.what) is None:
         fields["advice"] = f"Build it with {tool}, or take a release that has a wheel."
     yield case.say(
@@ -766,6 +789,19 @@ def _not_built(case: Case) -> Made:
         words=sign.get("words", "is built from source here, and the build fails"),
         **fields,
     )
+
+
+def _wheels_of(case: Case, fact: Unbuilt) -> dict[str, str]:
+    known, wish = index(fact.what), specifier(fact.range)
+    release = known.newest(wish) if known is not None and wish is not None else None
+    if known is None or release is None or known.is_wheel(release):
+        return _files_of(case, fact.what, fact.range)
+    later = [v for v in known.versions if v > release and known.is_wheel(v) and not v.is_prerelease]
+    later = [v for v in later if case.python is None or known.fits(v, case.python)]
+    if not later:
+        return {"advice": f"No later release of {fact.what} has a wheel for this Python."}
+    words = f"{fact.what} {release} has no wheel, and {max(later)} has."
+    return {"advice": words, "pin": f"{fact.what}=={max(later)}"}
 
 
 # ---- 7: a name that was removed or does not exist yet
@@ -782,7 +818,7 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         return case.say("shadowed", [], fact.line, place=fact.file, top=top)
     if library().has_module(fact.module):
         return _moved(case, library().name(fact.module, fact.name), shown, fact.line)
-    package = package_of(fact.module)
+    package = case.package_of(fact.module)
     known, importer = api(package), case.beside(package)
     if fact.module == "lib" and importer:  # what cffi calls each library
         return case.say("lacks", [importer], fact.line, needs=importer, name=shown)
@@ -794,15 +830,9 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         if older:
             words = {"needs": f"{package}<{older}", "since": older, "name": shown}
             return case.say("removed", [package, importer], fact.line, **words)
-        if presence.never:  # a release may have the module elsewhere
-            presence = known.elsewhere(fact.module, fact.name) or presence
         if presence.always:
             return None
         is_inner = fact.module.count(".") > 1 or "._" in fact.module
-        # A rare name that another module of the package has did move; others are generated on
-        # access, or typos.
-        is_rare = presence.never and "_" in fact.name and 0 < len(known.homes(fact.name)) < 12
-        is_inner |= is_rare and known.has_module(fact.module)
         if not presence.had and not (importer or fact.since or fact.file or is_inner):
             return None
         if not presence.is_known and (other := _of_another(case, known, fact.module, fact.name)):
@@ -813,16 +843,16 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         return None
     kind, needs = ("removed", f"{package}<{fact.since}") if fact.since else ("lacks", "")
     if not fact.since and case.trace.frames and case.trace.frames[-1].package == package:
-        kind = "mixed"
+        kind, needs = "mixed", package
     words = {"needs": needs, "since": fact.since, "name": shown}
     return case.say(kind, [package, importer], fact.line, **words)
 
 
 def _of_another(case: Case, known: Api, module: str, name: str = "") -> Finding | None:
-    """What a package shows of another one as its own (`demo.dep.x` for `dep.x`): its release that
-    goes with that of the other.
+    """What a package shows of another one as its own (`demo.dep.x` for `dep.x`, in a folder
+    `python`, too): its release that goes with that of the other, or was published before.
     """
-    top, _, inner = module.partition(".")
+    top, _, inner = module.replace(".python.", ".").partition(".")
     other = api(package_of_module(inner.partition(".")[0])) if inner else None
     if other is None or other is known or len(known.releases) - 1 not in known.module(top).had:
         return None
@@ -834,8 +864,13 @@ def _of_another(case: Case, known: Api, module: str, name: str = "") -> Finding 
         return None
     pin = case.pin(known.package, ANY)
     if _bounds(need.specifier, _UPPER):
-        pinned = case.pin(other.package, need.specifier).partition("==")[2]
-        pin = _admits(case, known.package, other.package, f"=={pinned}")
+        ranges = presence.wanted(None)
+        admitting = (_admits(case, known.package, other.package, each) for each in ranges)
+        ends = (end for _, end in presence.spans() if end is not None)
+        before, files = index(other.package), index(known.package)
+        if (pin := next(filter(None, admitting), "")) == "" and before and files:
+            release = files.newest(ANY, case.python, before.days.get(max(ends), ""))
+            pin = f"{known.package}=={release}" if release else ""
     return msgspec.structs.replace(
         finding, packages=(known.package, other.package), needs="", pin=pin
     )
@@ -887,10 +922,13 @@ def _moved(
 def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     name, importer = fact.module.rpartition(".")[2], case.beside()
     shown = f"{name}.{fact.name}"
-    own, is_inner = case.owners(name), bool(case.trace.frames and case.trace.frames[-1].package)
+    own = owners(name)
+    # A class with `__getattr__` raises itself what its user lacks.
+    users = [f for f in case.trace.frames if not f.function.startswith("__getattr")]
+    is_inner = bool(users and users[-1].package)
 
     def unknown(package: str, beside: str = "") -> Finding:
-        fields = {"direction": "python"} | _python_of(case, beside) if package == PYTHON else {}
+        fields = {"direction": PYTHON, "pin": case.pin(beside, ANY)} if package == PYTHON else {}
         return case.say("unknown", [package, beside], fact.line, name=shown, **fields)
 
     if name == "NoneType":
@@ -918,6 +956,8 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     if presence is not None:
         return _moved(case, presence, shown, fact.line)
     spoken = [package for package in own if case.mentions(package)]
+    if not is_inner and len(users) < len(case.trace.frames):
+        return None
     if is_inner and importer:
         is_near = len(own) == 1 and (own[0] == PYTHON or own[0] in (*spoken, *case.trace.installed))
         return unknown(own[0], importer) if is_near else unknown(importer)
@@ -972,7 +1012,7 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     keys = [last, f"{last}()", top if "." in name else ""]
     short = ".".join(name.split(".")[-2:])
     sure = owners(f"{short}({argument}") or owners(f".{last}({argument}")
-    known_owners = sure or [owner for key in keys for owner in case.owners(key)]
+    known_owners = sure or [owner for key in keys for owner in owners(key)]
     places = dict.fromkeys([*([home] if api(home) else []), *known_owners])
     is_qualified = "." in name and bool(imported or package_of_module(top))
     if is_qualified:  # the name says whose it is
@@ -1000,7 +1040,7 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     if matched is None and fact.kind == "+" and (is_pythons or not owners(f"{last}()")):
         of_python = library().accepts(last, argument)
         matched = of_python if of_python is not None and of_python.is_known else None
-    inner = _callers(case)[-1:] if fact.kind == "+" and not is_qualified else ()
+    inner = case.trace.frames[-1:] if fact.kind == "+" and not is_qualified else ()
     if matched is None and inner and inner[-1].package:
         # No class is named, and the package is: what it has now was added, else it was removed.
         of_inner = api(inner[-1].package)
@@ -1016,7 +1056,7 @@ def _unplaced_call(
     case: Case, fact: BadCall, name: str, home: str, keys: list[str]
 ) -> Finding | None:
     top, last = name.partition(".")[0], name.rpartition(".")[2]
-    frames = _callers(case)
+    frames = case.trace.frames
     innermost = frames[-1].package if frames else ""
     is_library = home != package_of(top).lower() or home in case.versions or package_of_module(top)
     is_called = fact.function.rpartition(".")[2] in (last, "")
@@ -1033,30 +1073,25 @@ def _unplaced_call(
     return case.say("bad-call", [package, case.beside()], fact.line, **words) if package else None
 
 
-def _callers(case: Case) -> tuple[Frame, ...]:
-    """The frames without those at the end that only pass arguments on."""
-    frames = case.trace.frames
-    while len(frames) > 1 and re.search(r"\*args|\*\*kwargs|\*a\b", frames[-1].source):
-        frames = frames[:-1]
-    return frames
-
-
 def _called(case: Case, function: str) -> str:
     if "." in function:
         return re.sub(r"\.__(?:init|new)__$", "", function)
     is_class = function in ("__init__", "__new__", "")
-    for frame in reversed(_callers(case)[-2:]):
+    for frame in reversed(case.trace.frames[-2:]):
         calls = re.findall(r"([A-Za-z_][\w.]*)\(", frame.source.lstrip("@"))
         calls = [c for c in calls if c != "super" and not c.startswith("self.")]
         classes = [c for c in calls if c.rpartition(".")[2][:1].isupper()]
         exact = [c for c in calls if c.rpartition(".")[2] == function]
-        if calls and (is_class or exact):
-            return str(((classes or calls) if is_class else exact)[-1])
-        if calls:
+        wanted = classes if is_class else exact
+        if wanted or (calls and not function):
+            return str((wanted or calls)[-1])
+        if calls and not is_class:
             return function
     if not is_class:
         exact = re.findall(rf"([A-Za-z_][\w.]*\.{re.escape(function)})\(", case.text.flat)
         return exact[-1] if exact else function
+    if function == "__init__" and (stated := re.findall(r"\bclass '([A-Z]\w*)'", case.text.flat)):
+        return str(stated[-1])
     lines = [line for line in case.text.lines if re.search(r"\b[A-Z]\w*\(", line)]
     own = [line for line in lines if "Error" not in line]
     matched = re.findall(r"([A-Za-z_][\w.]*[A-Z]\w*)\(", own[-1]) if own else []
@@ -1071,10 +1106,7 @@ def _missing_module(case: Case, fact: NoModule) -> Finding | None:
     if library().has_module(top):
         presence = library().module(fact.module if library().has_module(fact.module) else top)
         return _moved(case, presence, shown, fact.line, "missing-module")
-    package = package_of(fact.module)
-    if package not in case.versions:  # `changedetectionio` of changedetection.io
-        stem = package.replace("-", "")
-        package = next((n for n in case.versions if n.replace("-", "") == stem), package)
+    package = case.package_of(fact.module)
     known, importer = api(package), case.beside(package)
     is_inner = "." in fact.module
     if known is not None and (is_inner or top.replace("_", "-") != package):
@@ -1137,7 +1169,7 @@ def _array(case: Case, fact: Binary) -> Finding:
     needs = fact.needs
     if installed is not None and needs in ("", "<2"):
         needs = "<2" if installed >= Version("2") else "newer" if needs else ""
-    toward = "older" if needs == "<2" else "newer" if needs in ("newer", ">=2") else "other"
+    toward = {"<": "older", ">": "newer", "n": "newer"}.get(needs[:1], "other")
     way = f"Or upgrade {fact.by or 'what was compiled'}, which is built for it then"
     return case.say(
         "array",
@@ -1219,38 +1251,7 @@ def _changed(case: Case, fact: Changed) -> Finding | None:
     return case.say("changed", [fact.what], fact.line, old=old, new=new, **fields)
 
 
-# ---- 13: a package that fails at import: no value of the user's is involved yet
-
-
-def _failed_at_import(case: Case) -> Made:
-    inner = next((f for f in reversed(case.trace.frames) if f.package != PYTHON), None)
-    if inner is None or not inner.package or not case.trace.raised:
-        return
-    who, line = inner.package, case.trace.raised[-1].line
-    if not (inner.function == "<module>" or inner.source.startswith(("class ", "@"))):
-        return
-    fields = _python_of(case, who)
-    if fields:
-        yield case.say("older-than-python", [PYTHON, who], line, ours=case.python, **fields)
-
-
-def _python_of(case: Case, who: str) -> dict[str, Any]:
-    """The Pythons of the day of a package's release, where the present one is newer."""
-    known, ours = index(who), case.series
-    version = case.versions.get(who) or (known.newest(ANY) if known is not None else None)
-    day = known.days.get(version, "") if known is not None and version is not None else ""
-    if ours is None or not day or ours <= _newest_of(day):
-        return {}
-    needs = f"python<3.{_newest_of(day).minor + 1}"
-    return {"needs": needs, "version": version, "day": day[:7]}
-
-
-def _newest_of(day: str) -> Version:
-    """The newest Python of a day. Since 3.8 there is a new series each October (PEP 602)."""
-    return Version(f"3.{max((m for m in range(8, 40) if f'{2011 + m}-10' <= day[:7]), default=7)}")
-
-
-# ---- 14: a list against published requirements
+# ---- 13: a list against published requirements
 
 
 def _unmet(case: Case) -> Made:
@@ -1327,12 +1328,12 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
         return
 
 
-# ---- 15: an error that some releases raise and others do not
+# ---- 14: an error that some releases raise and others do not
 
 
 def _said(case: Case) -> Made:
-    for package, wish in speakers(case.text.flat):
-        if case.mentions(package):
+    for package, wish, length in speakers(case.text.flat):
+        if length > 40 or case.mentions(package):
             lines = (error.line for error in case.trace.raised[-1:])
             yield case.say("said", [package, case.beside(package)], *lines, needs=package + wish)
             return

@@ -89,9 +89,9 @@ def owners(name: str) -> tuple[str, ...]:
     return tuple(lines[start + len(key) : stop].decode().split()) if start >= 0 else ()
 
 
-def speakers(text: str) -> Iterator[tuple[str, str]]:
-    """The packages of which some releases raise an error with this text, and the range of those
-    that do not, the longest match first.
+def speakers(text: str) -> Iterator[tuple[str, str, int]]:
+    """The packages of which some releases raise an error with this text, the range of those that
+    do not, and the length of the text, the longest first.
     """
     rows = plain_quotes(_text("words").decode()).split("\n")
     matched = []
@@ -99,7 +99,7 @@ def speakers(text: str) -> Iterator[tuple[str, str]]:
         places = [text.find(piece[:80]) for piece in pieces]
         if min(places) >= 0 and places == sorted(places):
             matched.append((-sum(map(len, pieces)), package, wish))
-    yield from ((package, wish) for _, package, wish in sorted(matched))
+    yield from ((package, wish, -length) for length, package, wish in sorted(matched))
 
 
 @cache
@@ -161,14 +161,15 @@ class Presence(Value, frozen=True):
         return matched
 
     def wanted(self, installed: Version | None, is_every: bool = False) -> list[str]:
-        """The ranges of the spans, the nearest to the installed one first; without one, a name that
-        the newest release lacks was removed. A range ends at the last read release that has it,
-        because the next ones are unknown, unless each was read (`is_every`).
+        """The ranges of the spans, the nearest to the installed one first; without one, the longest
+        of those that ended, as most code was written in it. A range ends at the last read release
+        that has it, because the next ones are unknown, unless each was read (`is_every`).
         """
         spans = self.spans()
         if installed is None:
-            older = [span for span in spans if span[1] is not None]
-            ordered = [*reversed(older), *(span for span in spans if span[1] is None)]
+            number = {each: place for place, each in enumerate(self.releases)}
+            ended = [(number[first] - number[end], first, end) for first, end in spans if end]
+            ordered = [(first, end) for _, first, end in sorted(ended)] or spans
         else:
             older = [span for span in spans if span[1] is not None and span[1] <= installed]
             newer = [span for span in spans if span[0] > installed]
@@ -252,12 +253,6 @@ class Api:
         old = [match[1] for home in self.homes(name) if (match := form.fullmatch(home))]
         return str(int(min(old)) + 1) if old else ""
 
-    def elsewhere(self, module: str, name: str) -> Presence | None:
-        """Which releases have a name in another module with the same last part."""
-        tail = f".{module.rpartition('.')[2]}"
-        matched = [m for m in self.homes(name) if m.endswith(tail)]
-        return self.name(min(matched, key=len), name) if matched else None
-
     def homes(self, name: str) -> list[str]:
         """The modules that have a name in some release."""
         return [module for module in self._modules if self._spans_of(module, name)]
@@ -311,11 +306,8 @@ class Api:
                     argument in changed or open_to
                 ):
                     spans = (changed.get(argument, ""), open_to)
-                    module, _, name = path.partition(":")
-                    if argument[:1] == "!":  # those that have it and do not require the argument
-                        has = self._presence(self._spans_of(module, name)).had
-                        free = has - self._presence([changed[argument]]).had
-                        spans = (",".join(f"{n}-{n}" for n in sorted(free)), "")
+                    if argument[:1] == "!":
+                        spans = (self._free(path, changed[argument]), "")
                     matched.append(
                         (argument not in changed, called != last, path.count("."), spans)
                     )
@@ -326,10 +318,17 @@ class Api:
             queue += sorted(self._class(last.rpartition(".")[2])[1] - visited)
         return None
 
+    def _free(self, path: str, requiring: str) -> str:
+        """The releases that have a function and do not require an argument."""
+        module, _, name = path.partition(":")
+        has = self._presence(self._spans_of(module, name)).had
+        return ",".join(f"{n}-{n}" for n in sorted(has - self._presence([requiring]).had))
+
     def takers(self, argument: str) -> Iterator[Presence]:
         for path, changed in self._calls.items():
             if argument in changed and path.partition(":")[2][:1].isupper():
-                yield self._presence([changed[argument]])
+                spans = changed[argument]
+                yield self._presence([self._free(path, spans) if argument[:1] == "!" else spans])
 
 
 @cache

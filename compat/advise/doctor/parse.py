@@ -197,7 +197,7 @@ def _of_python(text: Text, trace: Traceback) -> Made:
 
 def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -> Made:
     """The facts of one format, by its `make`."""
-    groups = match.groupdict(default="")
+    groups = match.groupdict(default="") | entry.get("groups", {})
     innermost = next(iter(trace.installed), "")
     by = _of_file(groups.get("file", ""), trace) or innermost
     match entry["make"]:
@@ -344,11 +344,8 @@ def _array(match: Match, line: int, trace: Traceback, needs: str) -> Made:
     is_error = not trace.raised or match.string[: match.start()].endswith("Error: ")
     if "size changed" in match[0] and not is_error:
         return
-    built, got = groups.get("built") or "", groups.get("got") or ""
-    if built.startswith("0x"):
-        needs = "newer" if int(built, 16) > int(got, 16) else "older"
-    elif built:  # NumPy 1 has 96 bytes in the visible header of its dtype, NumPy 2 has 88
-        needs = {("96", "88"): "<2", ("88", "96"): ">=2"}.get((built, got), "")
+    if built := groups.get("built"):
+        needs = grammar()["interfaces"][groups.get("of") or "api"].get(built, "")
     by = next((p for p in trace.installed if p != "numpy"), "")
     yield Binary(kind="array", what="numpy", by=by, line=line, needs=needs)
 
@@ -500,8 +497,6 @@ def _fact(match: Match, form: str, text: Text, trace: Traceback) -> Requires | N
         wanted = form.format(version.removeprefix("v").rstrip("."))
     elif wanted[0].isdigit():
         wanted = f"=={wanted}"
-    if groups.get("h") and "Gencode" in match[0]:
-        wanted += f",<{int(groups['v'].split('.')[0]) + 2}"
     who = groups.get("who") or _speaker(
         text.flat[max(0, match.start() - 120) : match.end() + 80], what
     )
