@@ -9,6 +9,7 @@ from functools import cache
 from itertools import islice
 from typing import Any, Literal
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from compat.value import Value
@@ -190,7 +191,7 @@ def _stated(kind: str, match: _Match, line: int) -> Made:
             yield Refused(version=match["v"], range=match["r"], line=line)
         case "Unbuilt":
             yield Unbuilt(match.what, match.range, line)
-        case "Absent":
+        case "Absent" if not _meet(match["has"], match.range):
             yield _absent(match, line)
         case "Asker":  # of a package that pip does not find: `demo==1.0->-r requirements.txt`
             first = match["origin"].partition("->")[0].strip()
@@ -202,6 +203,17 @@ def _stated(kind: str, match: _Match, line: int) -> Made:
             clauses = [clause for clause in match["r"].split(",") if clause]
             for clause in clauses if len(clauses) > 1 and match["all"] else ():
                 yield Requires(match.what, clause, line)
+
+
+def _meet(one: str, other: str) -> bool:
+    """Whether two ranges have a bound in common; what another range ruled out is not absent."""
+    try:
+        both = SpecifierSet(one) & SpecifierSet(other)
+    except InvalidSpecifier:
+        return False
+    return bool(one) and any(
+        both.contains(each.version) for each in both if "*" not in each.version
+    )
 
 
 def _absent(match: _Match, line: int) -> Fact:

@@ -288,11 +288,13 @@ def _mended(case: Case, finding: Finding) -> Finding:
         is_built = finding.cause == "binary-incompatible" and not text and len(finding.packages) > 1
         changed = changed | {"pin": ""} | (_of_one_time(case, finding) if is_built else {})
         is_guard = finding.cause == "version-guard"
-        if (is_guard or finding.cause == "conflict") and wish is not None and finding.packages[1:]:
+        is_asked = (is_guard or finding.cause == "conflict") and finding.packages[1:]
+        if wish is not None and (is_asked or case.versions.get(name) is not None):
             # Code that requires at least a release was written for that one, not for today's.
             low = max(_bounds(wish, (">=",)), default=None)
             if low is not None and not _bounds(wish, _UPPER):
-                near = SpecifierSet(f"=={low.major}.{f'{low.minor}.' if is_guard else ''}*")
+                is_minor = is_guard or not (is_asked or low.major)
+                near = SpecifierSet(f"=={low.major}.{f'{low.minor}.' if is_minor else ''}*")
                 changed["pin"] = changed["pin"] or case.pin(name, wish & near)
         changed["pin"] = changed["pin"] or case.pin(name, wish)
         if index(name) is not None and not changed["pin"]:
@@ -987,7 +989,10 @@ def _candidate(
     if is_common:  # a name of many packages belongs to the mentioned one, or to none
         matched = spoken
     lost = [p for p in spoken or matched if len(p.releases) - 1 not in p.had]
-    ways = (spoken, matched, lost)
+    # One project under two names changes at one version; the older name is the usual one.
+    alike = sorted(lost, key=lambda p: p.releases[0])[:1]
+    alike = alike if len({p.spans()[-1][1] for p in lost}) == 1 else []
+    ways = (spoken, matched, lost, alike)
     return next((several[0] for several in ways if len(several) == 1), next(iter(spoken), None))
 
 

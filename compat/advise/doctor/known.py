@@ -168,8 +168,9 @@ class Presence(Value, frozen=True):
         spans = self.spans()
         if installed is None:
             number = {each: place for place, each in enumerate(self.releases)}
-            ended = [(number[first] - number[end], first, end) for first, end in spans if end]
-            ordered = [(first, end) for _, first, end in sorted(ended)] or spans
+            long = [(number[a] - number.get(b, len(number)), a, b) for a, b in spans]
+            ended = [span for span in long if span[2] and 3 * span[0] <= min(long)[0]]
+            ordered = [(first, end) for _, first, end in sorted(ended)] or spans[-1:]
         else:
             older = [span for span in spans if span[1] is not None and span[1] <= installed]
             newer = [span for span in spans if span[0] > installed]
