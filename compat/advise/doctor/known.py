@@ -168,7 +168,7 @@ class Presence(Value, frozen=True):
         spans = self.spans()
         if installed is None:
             number = {each: place for place, each in enumerate(self.releases)}
-            long = [(number[a] - number.get(b, len(number)), a, b) for a, b in spans]
+            long = [(number[a] - (number[b] if b else len(number)), a, b) for a, b in spans]
             ended = [span for span in long if span[2] and 3 * span[0] <= min(long)[0]]
             ordered = [(first, end) for _, first, end in sorted(ended)] or spans[-1:]
         else:
