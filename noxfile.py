@@ -133,12 +133,16 @@ def hard(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure compat beside other tools: [-- PART or option...]; `-- tests` asserts the bounds,
-    `-- public BOUNDS` searches for bounds that people found."""
+    `-- public NAME DATA` is a public benchmark: bounds, problems, floors, locks, pinned, ..."""
     session.install("-e", EXTRAS, *groups("test"))
     if session.posargs[:1] == ["tests"]:
         session.run("pytest", "-m", "benchmark", "-s", *session.posargs[1:])
     elif session.posargs[:1] == ["public"]:
-        session.run("python", "tests/benchmarks/public_bounds.py", *session.posargs[1:])
+        scripts = {path.stem[7:]: str(path) for path in HERE.glob("tests/benchmarks/public_*.py")}
+        name, *words = [*session.posargs[1:], ""]
+        if name not in scripts:
+            session.error(f"-- public NAME DATA: {', '.join(sorted(scripts))}")
+        session.run("python", scripts[name], *filter(None, words))
     else:
         session.run("python", "tests/benchmarks/side_by_side.py", *session.posargs)
 
