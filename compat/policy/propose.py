@@ -627,9 +627,9 @@ def _objections(
     elif not evidence:
         what = f"{as_of.called} with {package_and_version(extension.axis, extension.version)}"
         reasons = "; ".join(
-            f"{'with changed pins' if recipe == 'relaxed' else 'as published'}, such as {cell}:"
+            f"{'with changed pins' if recipe == 'relaxed' else 'as published'} ({cell})"
             f" {obstacle.because}"
             for recipe, (cell, obstacle) in extension.obstacles.items()
         )
-        because = f"the plan rules out every cell of {what}; {reasons}"
+        because = f"the plan rules out every cell of {what}: {reasons}"
         yield Objection("missing", f"there is nothing to extend yet: {because}")
