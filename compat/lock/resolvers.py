@@ -206,14 +206,12 @@ def _stated(kind: str, match: _Match, line: int) -> Made:
 
 
 def _meet(one: str, other: str) -> bool:
-    """Whether two ranges have a bound in common; what another range ruled out is not absent."""
+    """Whether two ranges meet: what another range ruled out is not absent."""
     try:
         both = SpecifierSet(one) & SpecifierSet(other)
     except InvalidSpecifier:
         return False
-    return bool(one) and any(
-        both.contains(each.version) for each in both if "*" not in each.version
-    )
+    return bool(one) and not both.is_unsatisfiable()
 
 
 def _absent(match: _Match, line: int) -> Fact:

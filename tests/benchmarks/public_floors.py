@@ -11,10 +11,8 @@ Prints Markdown.
 """
 
 import argparse
-import datetime
 import json
 import re
-import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
@@ -24,10 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from packaging.version import Version
-from public_problems import MATRIX, MODULES, POLICY, SUITE, TEST
+from public_problems import Problem, cells_of, compat, more_of, read_problems
 from side_by_side import machine
-
-from compat.workspace import Workspace
 
 
 class Pair(NamedTuple):
@@ -51,59 +47,32 @@ def pairs_of(problems: Mapping[str, Any], library: str) -> list[Pair]:
     ]
 
 
-def compat(folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "compat", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout
-
-
 def passing(
-    library: str, pairs: list[Pair], dataset: Path, problems: Mapping[str, Any], scratch: Path
+    library: str,
+    pairs: list[Pair],
+    problems: Mapping[str, Any],
+    solutions: Mapping[str, Problem],
+    scratch: Path,
 ) -> tuple[dict[Version, dict[str, bool]], dict[Version, str]]:
     """Return which solutions pass with each release, and the cell of each."""
-    folder = scratch / "matrices" / "row"
-    (folder / "suite").mkdir(parents=True)
     numbers = sorted({number for pair in pairs for number, _ in (pair.old, pair.new)}, key=int)
     versions = sorted(version for pair in pairs for _, version in (pair.old, pair.new))
-    python = problems[pairs[-1].new[0]]["python_version"]
-    needed = " ".join(problems[number].get("additional_dependencies") or "" for number in numbers)
-    more = {re.split("[=<>]", name)[0] for name in needed.replace(",", " ").split()}
     # Not as the problems pin them: one environment has to fit all releases of the library.
-    asked = sorted({name for name in more | {"numpy", "scipy"} if name != library} - {"numpy"})
-    text = MATRIX.format(
+    more = {re.split("[=<>]", name)[0] for n in numbers for name in more_of(problems[n])}
+    asked = sorted((more | {"scipy"}) - {library, "numpy"})
+    entries = cells_of(
+        scratch,
+        [solutions[number] for number in numbers],
+        "dated",
+        library,
         requirements=json.dumps([*asked, *(["numpy<2"] if library != "numpy" else [])]),
         added=json.dumps(["pytest<9"]),
-        python=f"{python}",
-        library=library,
-        module=MODULES.get(library, ""),
-        version="",
+        python=problems[pairs[-1].new[0]]["python_version"],
+        releases=f">={versions[0]},<={versions[-1]}",
     )
-    span = f">={versions[0]},<={versions[-1]}"
-    (folder / "matrix.toml").write_text(text.replace('"=="', f'"{span}"'))
-    (folder / "policy.toml").write_text(POLICY)
-    tests = "".join(TEST.format(number=number) for number in numbers)
-    (folder / "suite" / "test_problems.py").write_text(SUITE + tests)
-    lines = (dataset / "ground_truth_solutions.jsonl").read_text("utf-8").splitlines()
-    answers = {one["example_id"]: one["answer"] for one in map(json.loads, lines)}
-    hidden = dataset / "hidden_tests"
-    texts = {n: (answers[n], (hidden / f"test_sample_{n}.py").read_text("utf-8")) for n in numbers}
-    (folder / "suite" / "problems.json").write_text(json.dumps(texts))
-    compat(scratch, "matrix", "discover", "row", "--write")
-    compat(scratch, "run", "row", "*+dated", "--attempts", "1")
-    day = datetime.datetime.now(datetime.timezone.utc).date()
-    known = Workspace(folder, day, lambda: scratch / "cache").snapshot
-    found, cells = {}, {}
-    for entry in known.entries:
-        if entry.cell.recipe == "dated" and entry.capabilities:
-            version = entry.cell.on("library").version
-            found[version] = {c.id: c.status == "yes" for c in entry.capabilities}
-            cells[version] = entry.id
-    return found, cells
+    ran = [(entry.cell.on("library").version, entry) for entry in entries if entry.capabilities]
+    found = {v: {c.id: c.status == "yes" for c in entry.capabilities} for v, entry in ran}
+    return found, {version: entry.id for version, entry in ran}
 
 
 def judged(pair: Pair, found: Mapping[Version, Mapping[str, bool]]) -> list[tuple[str, str]]:
@@ -136,14 +105,15 @@ def main() -> None:
     parser.add_argument("--log", type=Path)
     options = parser.parse_args()
     print(machine(), flush=True)
-    lines = (options.dataset / "dataset.jsonl").read_text("utf-8").splitlines()
-    problems = {one["example_id"]: one for one in map(json.loads, lines)}
+    every = [*read_problems(options.dataset)]
+    problems = {solution.number: one for one, solution in every}
+    solutions = {solution.number: solution for _, solution in every}
     rows: dict[str, Counter[str]] = defaultdict(Counter)
     for library in options.libraries:
         pairs = pairs_of(problems, library)
         with tempfile.TemporaryDirectory() as folder:
             scratch = Path(folder)
-            found, cells = passing(library, pairs, options.dataset, problems, scratch)
+            found, cells = passing(library, pairs, problems, solutions, scratch)
             blamed = ""
             for pair in pairs:
                 for what, verdict in judged(pair, found):

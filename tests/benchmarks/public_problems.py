@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,7 +69,7 @@ kind = "package"
 name = "library"
 short = "lib"
 package = "{library}"
-select = {{ specifier = "=={version}", keep = "each" }}
+select = {{ specifier = "{releases}", keep = "each" }}
 """
 POLICY = 'default_months = 36\ncadence = "quarterly"\nnotice_days = 60\nwitnesses = 2\n'
 SUITE = """
@@ -117,17 +118,26 @@ class Problem(NamedTuple):
     test: str
 
 
-def problems_of(dataset: Path) -> dict[Environment, list[Problem]]:
-    """Return the problems of each environment, the small environments first."""
+def read_problems(dataset: Path) -> Iterator[tuple[dict[str, Any], Problem]]:
+    """Yield what the dataset says of each problem, and the problem."""
     lines = (dataset / "ground_truth_solutions.jsonl").read_text("utf-8").splitlines()
     answers = {one["example_id"]: one["answer"] for one in map(json.loads, lines)}
-    found: defaultdict[Environment, list[Problem]] = defaultdict(list)
-    for line in (dataset / "dataset.jsonl").read_text("utf-8").splitlines():
-        one, number = json.loads(line), json.loads(line)["example_id"]
-        more = (one.get("additional_dependencies") or "").replace(",", " ").split()
+    for one in map(json.loads, (dataset / "dataset.jsonl").read_text("utf-8").splitlines()):
+        number = one["example_id"]
         test = dataset / "hidden_tests" / f"test_sample_{number}.py"
-        asked = (f"{one['library']}=={one['version']}", *sorted(set(more)))
-        problem = Problem(number, answers[number], test.read_text("utf-8"))
+        yield one, Problem(number, answers[number], test.read_text("utf-8"))
+
+
+def more_of(one: Mapping[str, Any]) -> list[str]:
+    """Return what a problem requires besides its library."""
+    return (one.get("additional_dependencies") or "").replace(",", " ").split()
+
+
+def problems_of(dataset: Path) -> dict[Environment, list[Problem]]:
+    """Return the problems of each environment, the small environments first."""
+    found: defaultdict[Environment, list[Problem]] = defaultdict(list)
+    for one, problem in read_problems(dataset):
+        asked = (f"{one['library']}=={one['version']}", *sorted(set(more_of(one))))
         found[one["python_version"], asked].append(problem)
 
     def size(environment: Environment) -> tuple[int, int]:
@@ -138,38 +148,52 @@ def problems_of(dataset: Path) -> dict[Environment, list[Problem]]:
     return {key: found[key] for key in sorted(found, key=lambda key: (size(key), key))}
 
 
-def answer(key: Environment, problems: list[Problem], added: list[str], scratch: Path) -> Answer:
-    """Run the cell of an environment."""
-    python, (library, *more) = key
+def compat(folder: Path, *words: str) -> str:
+    """Run a command of compat in a folder, and return what it prints."""
+    command = [sys.executable, "-m", "compat", *words]
+    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+    return done.stdout
+
+
+def cells_of(
+    scratch: Path, problems: Iterable[Problem], recipe: str, library: str, **fields: object
+) -> list[Answer]:
+    """Make a matrix with a capability for each problem, and run its cells of one recipe.
+
+    `fields` are those of MATRIX.
+    """
     folder = scratch / "matrices" / "row"
     (folder / "suite").mkdir(parents=True)
-    name, _, version = library.partition("==")
-    own = find(Version(python), os.environ)
-    (folder / "matrix.toml").write_text(
-        MATRIX.format(
-            requirements=json.dumps(more),
-            added=json.dumps(added),
-            python=own.version if own else patch_of(Version(python)),
-            library=name,
-            module=MODULES.get(name, ""),
-            version=version,
-        )
-    )
+    module = MODULES.get(library, "")
+    (folder / "matrix.toml").write_text(MATRIX.format(library=library, module=module, **fields))
     (folder / "policy.toml").write_text(POLICY)
-    tests = "".join(TEST.format(number=each.number) for each in problems)
-    (folder / "suite" / "test_problems.py").write_text(SUITE + tests)
     texts = {each.number: (each.answer, each.test) for each in problems}
+    tests = "".join(TEST.format(number=number) for number in texts)
+    (folder / "suite" / "test_problems.py").write_text(SUITE + tests)
     (folder / "suite" / "problems.json").write_text(json.dumps(texts))
-    for words in (
-        ("matrix", "discover", "row", "--write"),
-        ("run", "row", "*[0-9]", "--attempts", "1"),
-    ):
-        subprocess.run(
-            [sys.executable, "-m", "compat", *words], cwd=scratch, check=False, capture_output=True
-        )
+    compat(scratch, "matrix", "discover", "row", "--write")
+    named = "*[0-9]" if recipe == "fresh" else f"*+{recipe}"
+    compat(scratch, "run", "row", named, "--attempts", "1")
     day = datetime.datetime.now(datetime.timezone.utc).date()
-    cells = Workspace(folder, day, lambda: scratch / "cache").snapshot
-    (entry,) = (each for each in cells.entries if each.cell.recipe == "fresh")
+    known = Workspace(folder, day, lambda: scratch / "cache").snapshot
+    return [entry for entry in known.entries if entry.cell.recipe == recipe]
+
+
+def answer(key: Environment, problems: list[Problem], added: list[str], scratch: Path) -> Answer:
+    """Run the cell of an environment."""
+    python, (asked, *more) = key
+    library, _, version = asked.partition("==")
+    own = find(Version(python), os.environ)
+    (entry,) = cells_of(
+        scratch,
+        problems,
+        "fresh",
+        library,
+        requirements=json.dumps(more),
+        added=json.dumps(added),
+        python=own.version if own else patch_of(Version(python)),
+        releases=f"=={version}",
+    )
     return entry
 
 

@@ -990,9 +990,9 @@ def _candidate(
         matched = spoken
     lost = [p for p in spoken or matched if len(p.releases) - 1 not in p.had]
     # One project under two names changes at one version; the older name is the usual one.
-    alike = sorted(lost, key=lambda p: p.releases[0])[:1]
-    alike = alike if len({p.spans()[-1][1] for p in lost}) == 1 else []
-    ways = (spoken, matched, lost, alike)
+    is_one = len({presence.spans()[-1][1] for presence in lost}) == 1
+    oldest = [min(lost, key=lambda presence: presence.releases[0])] if is_one else []
+    ways = (spoken, matched, lost, oldest)
     return next((several[0] for several in ways if len(several) == 1), next(iter(spoken), None))
 
 
