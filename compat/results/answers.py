@@ -556,17 +556,8 @@ class _Numbers:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._numbers: dict[bytes, int] = dict(connection.execute("SELECT body, id FROM shared"))
-        # By identity, because comparing large shared values is slow; each is held, so its id is
-        # unique.
-        self._objects: dict[int, tuple[object, int]] = {}
 
     def of(self, shared: object) -> int:
-        known = self._objects.get(id(shared))
-        if known is None:
-            known = self._objects[id(shared)] = shared, self.of_value(shared)
-        return known[1]
-
-    def of_value(self, shared: object) -> int:
         body = _sealed(msgspec.msgpack.encode(shared))
         number = self._numbers.get(body)
         if number is None:
@@ -681,7 +672,7 @@ def _encoded_run(record: Record, shared: _Numbers) -> bytes:
         *(getattr(record, name) for name in _ALONE),
         str(record.outcome),
         tuple(map(str, record.outcomes)),
-        shared.of_value((record.capabilities, record.involved)),
+        shared.of((record.capabilities, record.involved)),
     )
     return msgspec.msgpack.encode(body)
 
