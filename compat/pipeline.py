@@ -24,7 +24,7 @@ from compat.plan.cell import Cell, parse_cell, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Infeasible, Plan, facts_for, fate_of, plan
 from compat.results.clauses import Disproof, FileClause, KeptClauses
-from compat.results.infer import fallen
+from compat.results.infer import disproved
 from compat.results.learnt import LOCKED, PlainAnswer, answer_of
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot
@@ -562,7 +562,7 @@ def settled(
     """
     from compat.results.learnt import PROBES, keep_answers, keep_clauses
 
-    if workspace.learnt.clauses == KeptClauses():
+    if (clauses := workspace.learnt.clauses) == KeptClauses():
         return (), ()
     entries = filter(None, map(workspace.snapshot.by_id.get, locked))
     refused = [e.id for e in entries if e.refusal and e.refusal.outcome.stage == "lock"]
@@ -570,12 +570,10 @@ def settled(
         answers = (PlainAnswer(cell=c, on=workspace.day, outcome=LOCKED) for c in refused)
         keep_answers(workspace.folder, PROBES, answers)
         workspace.refresh()
-    disproofs = workspace.snapshot.disproofs
-    if not disproofs:
-        return (), ()
-    fell = fallen(workspace.snapshot, workspace.learnt.clauses)
-    keep_clauses(workspace.folder, workspace.matrix, workspace.learnt.clauses.without(disproofs))
-    workspace.refresh()
+    disproofs, fell = disproved(workspace.snapshot, clauses)
+    if disproofs:
+        keep_clauses(workspace.folder, workspace.matrix, clauses.without(disproofs))
+        workspace.refresh()
     return disproofs, fell
 
 

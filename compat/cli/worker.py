@@ -152,8 +152,7 @@ def worker_command(
             merging = msgspec.structs.replace(index, merged=merged)
             return machine.bench_of(job, f"{own.folder.name}/0", merging, level, False)
 
-        suites = machine.level_folder(level) / "suites"
-        host = CellHost(machine.machine_places(), own.folder, suites, bench, machine.now)
+        host = CellHost(machine.machine_places(), own.folder, bench, machine.now)
         raise Exit(_served(where, host, own.folder / "dask", resources))
 
 

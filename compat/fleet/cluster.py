@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
-import hashlib
 import ipaddress
 import logging
 import pickle
@@ -662,18 +661,18 @@ class CellHost(WorkerPlugin):
         self,
         places: tuple[str, ...],
         scratch: Path,
-        suites: Path,
         bench: Callable[[Job, bool], Bench],
         clock: Callable[[], datetime.datetime],
     ) -> None:
         """`places` identify the machine, and `scratch` is the folder of this process; `bench`,
         called with True, ranks all indexes equally.
         """
-        self._places, self._scratch, self._suites = places, scratch, suites
+        self._places, self._scratch = places, scratch
         self._bench, self._clock = bench, clock
         self._busy = threading.Lock()
         self._cancels: dict[str, threading.Event] = {}
         self._topic = ""
+        self._suite: dict[str, bytes] | None = None
         self._breaker = Breaker()
         self._station: Station | None = None
         self._worker: Any = None
@@ -753,18 +752,13 @@ class CellHost(WorkerPlugin):
     def _unpacked(self, order: CellOrder) -> Job:
         if order.suite is None:
             return order.job
-        digest = hashlib.sha256(msgspec.msgpack.encode(sorted(order.suite.items()))).hexdigest()
-        folder = self._suites / digest
-        if not folder.is_dir():
-            draft = self._scratch / "suite"
-            remove_tree(draft)
-            draft.mkdir(parents=True)
+        # This process runs one cell at a time, and mostly of one suite.
+        folder = self._scratch / "suite"
+        if order.suite != self._suite:
+            remove_tree(folder)
             for path, content in order.suite.items():
-                write(draft / path, content)
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            # Another worker of this machine may have been faster.
-            with contextlib.suppress(OSError):
-                draft.rename(folder)
+                write(folder / path, content)
+            self._suite = order.suite
         return msgspec.structs.replace(order.job, suite_folder=str(folder))
 
 

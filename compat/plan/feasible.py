@@ -234,7 +234,6 @@ class RuleBook:
             for rule in self._relaxing
             if any(r.ignore_requires_python for r in rule.relaxations)
         }
-        self._memo: dict[tuple[str, str, Version], bool] = {}
         # Consecutive checks concern one cell, and no rule depends on the recipe: the cells of a
         # combination share its coordinates.
         self._latest: tuple[Coordinate, ...] = ()
@@ -265,15 +264,9 @@ class RuleBook:
         return all(
             self._moved(cell, axis, condition)
             if isinstance(condition, str)
-            else self._contains(rule, condition, cell.on(axis))
+            else condition.contains(cell.on(axis).version, prereleases=True)
             for axis, condition in rule.when.conditions
         )
-
-    def _contains(self, rule: Rule, specifier: SpecifierSet, coordinate: Coordinate) -> bool:
-        key = (rule.name, coordinate.axis, coordinate.version)
-        if key not in self._memo:
-            self._memo[key] = specifier.contains(coordinate.version, prereleases=True)
-        return self._memo[key]
 
 
 Versions = tuple[Version, ...]
@@ -522,11 +515,6 @@ class Feasibility:
         self._moved = cache(self._lies_outside)
         self._inside = cache(self._coordinates_inside)
         self._fits = cache(self._pin_fits)
-        self._latest: tuple[tuple[object, ...], Obstacle | None] | None = None
-        # Three checks of a cell need its fitting releases, and a combination's fresh cell shares
-        # those of its dated one.
-        self._fitted: tuple[bool, tuple[Coordinate, ...], tuple[Release, ...]] | None = None
-        self._changing: dict[tuple[Version, Version, tuple[str, ...]], tuple[Rule, ...]] = {}
         self._asked = self.questions()
         # The facts with another release on an axis: plan/plan.py makes them.
         self.lanes: dict[str, Feasibility] = {}
@@ -592,16 +580,12 @@ class Feasibility:
         return tuple(r for r in self._fitting(cell) if self._dead_end(cell, r) is None)
 
     def _fitting(self, cell: Cell) -> tuple[Release, ...]:
-        is_relaxed = cell.recipe == "relaxed"
-        if self._fitted is None or self._fitted[:2] != (is_relaxed, cell.coordinates):
-            relaxations = self.rules.relaxations(cell)
-            releases = tuple(
-                release
-                for release in self.usable(cell, self._subject)
-                if all(self._admitted(cell, a, release, relaxations) for a in self._others)
-            )
-            self._fitted = is_relaxed, cell.coordinates, releases
-        return self._fitted[2]
+        relaxations = self.rules.relaxations(cell)
+        return tuple(
+            release
+            for release in self.usable(cell, self._subject)
+            if all(self._admitted(cell, a, release, relaxations) for a in self._others)
+        )
 
     def subject_release(self, cell: Cell, until: datetime.datetime | None = None) -> Release | None:
         """As in a resolver a final release precedes a pre-release. None for an infeasible cell."""
@@ -645,19 +629,13 @@ class Feasibility:
         )
 
     def changing(self, cell: Cell) -> tuple[Rule, ...]:
-        rules = self.rules.relaxing(cell)
-        if not rules:
-            return ()
         subject, python = cell.on(self._subject.name).version, cell.on(self._python).version
-        key = (subject, python, tuple(rule.name for rule in rules))
-        if key not in self._changing:
-            winners = self.rules.relaxations(cell)
-            self._changing[key] = tuple(
-                rule
-                for rule in rules
-                if any(self._changes(subject, python, r, winners) for r in rule.relaxations)
-            )
-        return self._changing[key]
+        winners = self.rules.relaxations(cell)
+        return tuple(
+            rule
+            for rule in self.rules.relaxing(cell)
+            if any(self._changes(subject, python, r, winners) for r in rule.relaxations)
+        )
 
     def subject_releases(self, coordinate: Version) -> tuple[Release, ...]:
         return self.installable.releases(self._subject.name, coordinate)
@@ -736,11 +714,7 @@ class Feasibility:
     def _dead_end(self, cell: Cell, release: Release) -> Obstacle | None:
         if not self.catalogue.required:
             return None
-        rules = tuple(rule.name for rule in self.rules.relaxing(cell))
-        key = (release.version, cell.recipe == "relaxed", rules, cell.coordinates)
-        if self._latest is None or self._latest[0] != key:
-            self._latest = (key, self._dependencies.obstacle(self._pins_of(cell, release)))
-        return self._latest[1]
+        return self._dependencies.obstacle(self._pins_of(cell, release))
 
     def _pins_of(self, cell: Cell, release: Release) -> Question:
         relaxations = self.relaxations(cell)

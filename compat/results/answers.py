@@ -13,7 +13,6 @@ import os
 import sqlite3
 import threading
 import zlib
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import cache, cached_property, lru_cache, partial
@@ -24,25 +23,22 @@ import msgspec
 from packaging.version import Version
 
 from compat.declare.load import Declared
-from compat.declare.suite_table import Tier
 from compat.errors import CompatError, Fault
 from compat.index.release import Catalogue
 from compat.plan.cell import HEAD, Cell, Coordinate, Recipe
 from compat.plan.plan import Fate, Feasible, Infeasible
 from compat.results.answer import Answer
-from compat.results.clauses import Clause, Disproof, FileClause
 from compat.results.judge import EvaluationContext
 from compat.results.learnt import PlainAnswer
 from compat.results.record import Capability, Record
 from compat.results.record_files import DayFile, RecordFiles
 from compat.results.runs import CellRuns, History, Run
 from compat.results.snapshot import Snapshot, Untried
-from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, Outcome, Passed, parse_outcome
 from compat.value import LazyMapping, decode_hook, encode_hook
 
 T = TypeVar("T")
-VERSION = 4
+VERSION = 5
 # The number of cached days of a matrix: today, and one other.
 _MOST_DAYS = 2
 # `shared` has values that many rows share, `touched` the cells with runs newer than the answers.
@@ -66,7 +62,7 @@ DROP TABLE IF EXISTS answers;
 CREATE TABLE answers (
     place INTEGER PRIMARY KEY, cell TEXT NOT NULL UNIQUE, recipe TEXT NOT NULL, {axes},
     planned INTEGER NOT NULL, lane INTEGER NOT NULL, known INTEGER NOT NULL,
-    ruled_out INTEGER NOT NULL, kind TEXT NOT NULL, expected TEXT, body NOT NULL
+    ruled_out INTEGER NOT NULL, kind TEXT NOT NULL, expected TEXT, body BLOB NOT NULL
 );
 CREATE INDEX releases ON answers ({release});
 """
@@ -328,14 +324,7 @@ class AnswerTable:
             "judging": sources.judging,
             "locks": msgspec.msgpack.encode(dict(sources.locks)),
         }
-        every: _Disproofs = [
-            (d.clause, None, d.cell, d.on)
-            if isinstance(d.clause, Clause)
-            else (None, d.clause, d.cell, d.on)
-            for d in known.disproofs
-        ]
-        derived = {"refuting": refuting, "disproofs": msgspec.msgpack.encode(every)}
-        self._change(partial(_with_answers, known=known, state=state, derived=derived))
+        self._change(partial(_with_answers, known=known, state=state, refuting=refuting))
         self._forget()
 
     def _before(self, sources: Sources, state: Mapping[str, bytes]) -> Before:
@@ -422,7 +411,8 @@ class AnswerReader:
         self._coordinate = cache(self._coordinate_of)
         # Values that cells without a lock or a run share.
         self._nothing = History((), day)
-        self._alike = cache(lambda number: self._fields(table.shared(number, "row")))
+        # Thousands of cells with nothing but a plan have equal bodies.
+        self._alike = lru_cache(maxsize=4096)(self._fields)
         self._columns = ", ".join(("cell", "recipe", "body", *_columns(axes)))
 
     def entries(self, where: str, *values: object) -> list[Answer]:
@@ -436,20 +426,18 @@ class AnswerReader:
         is_local, version = text == HEAD, Version("0" if text == HEAD else text)
         return Coordinate(axis=name, short=short, version=version, is_local=is_local)
 
-    def _answer(self, cell_id: str, recipe: Recipe, body: bytes | int, *texts: str) -> Answer:
+    def _answer(self, cell_id: str, recipe: Recipe, body: bytes, *texts: str) -> Answer:
         cell = Cell(
             matrix=self._matrix,
             coordinates=tuple([self._coordinate(n, text) for n, text in enumerate(texts)]),
             recipe=recipe,
         )
-        if isinstance(body, int):
-            return Answer(cell=cell, history=self._nothing, **self._alike(body))
-        history = History(self._runs.get(cell_id, ()), self._day)
-        fields = self._fields(_decoder(_Row).decode(_sound(body)))
-        return Answer(cell=cell, history=history, **fields)
+        runs = self._runs.get(cell_id)
+        history = History(runs, self._day) if runs else self._nothing
+        return Answer(cell=cell, history=history, **self._alike(body))
 
-    def _fields(self, row: Any) -> dict[str, Any]:
-        (outcome, *row), shared = row, self._table.shared
+    def _fields(self, body: bytes) -> dict[str, Any]:
+        (outcome, *row), shared = _decoder(_Row).decode(_sound(body)), self._table.shared
         fields = {name: shared(n, name) for name, n in zip(_LIKE, row, strict=False)}
         fields["outcome"] = outcome if isinstance(outcome, Failed) else _PASSED[outcome]
         return fields | dict(zip(_OWN, row[len(_LIKE) :], strict=True))
@@ -477,16 +465,6 @@ class StoredSnapshot(Snapshot):
     @cached_property
     def plain(self) -> Mapping[str, PlainAnswer]:
         return {c: answer for c, answer in self._answers().items() if answer.on <= self.day}
-
-    @cached_property
-    def disproofs(self) -> tuple[Disproof, ...]:
-        return tuple(
-            Disproof(clause=clause, cell=cell, on=day)
-            for conflict, file, cell, day in msgspec.msgpack.decode(
-                self._table.derived("disproofs") or b"", type=_Disproofs
-            )
-            if (clause := conflict or file) is not None
-        )
 
     @cached_property
     def entries(self) -> tuple[Answer, ...]:
@@ -578,20 +556,9 @@ class _Numbers:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._numbers: dict[bytes, int] = dict(connection.execute("SELECT body, id FROM shared"))
-        # By identity, because comparing large shared values is slow; each is held, so its id is
-        # unique.
-        self._objects: dict[int, tuple[object, int]] = {}
 
     def of(self, shared: object) -> int:
-        known = self._objects.get(id(shared))
-        if known is None:
-            known = self._objects[id(shared)] = shared, self.of_value(shared)
-        return known[1]
-
-    def of_value(self, shared: object) -> int:
-        return self.of_body(_sealed(msgspec.msgpack.encode(shared)))
-
-    def of_body(self, body: bytes) -> int:
+        body = _sealed(msgspec.msgpack.encode(shared))
         number = self._numbers.get(body)
         if number is None:
             number = self._numbers[body] = len(self._numbers) + 1
@@ -641,7 +608,7 @@ def _with_answers(
     connection: sqlite3.Connection,
     known: Snapshot,
     state: Mapping[str, bytes],
-    derived: Mapping[str, bytes],
+    refuting: bytes,
 ) -> None:
     axes = [(axis.name, axis.short) for axis in known.matrix.axes]
     columns = dict(zip([name for name, _ in axes], _columns(axes), strict=True))
@@ -662,8 +629,7 @@ def _with_answers(
         "matrix": known.matrix.name.encode(),
     }
     connection.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", every.items())
-    bodies = ((kind, _sealed(body)) for kind, body in derived.items())
-    connection.executemany("INSERT INTO derived VALUES (?, ?, 0)", bodies)
+    connection.execute("INSERT INTO derived VALUES ('refuting', ?, 0)", (_sealed(refuting),))
 
 
 def _columns_of(known: Answer, shared: _Numbers) -> tuple[object, ...]:
@@ -673,9 +639,6 @@ def _columns_of(known: Answer, shared: _Numbers) -> tuple[object, ...]:
         *(shared.of(getattr(known, name)) for name in _LIKE),
         *(getattr(known, name) for name in _OWN),
     )
-    body = _sealed(msgspec.msgpack.encode(row))
-    # Thousands of cells with nothing but a plan have equal values.
-    is_alike = not known.is_known and known.evidence in ("declared", "none")
     return (
         known.id,
         known.cell.recipe,
@@ -686,7 +649,7 @@ def _columns_of(known: Answer, shared: _Numbers) -> tuple[object, ...]:
         known.obstacle is not None,
         known.kind,
         known.expected,
-        shared.of_body(body) if is_alike else body,
+        _sealed(msgspec.msgpack.encode(row)),
     )
 
 
@@ -694,35 +657,28 @@ def _columns(axes: Iterable[object]) -> list[str]:
     return [f"axis_{number}" for number, _ in enumerate(axes)]
 
 
-# The fields of a run that no other shares; behind them stand its outcomes, and the numbers of its
-# capabilities and of its metrics' names.
-_ALONE = ("started", "seconds", "lock_digest", "suite_digest", "isolation", "tier")
-_Body: Any = tuple[
-    datetime.datetime, float, str, str, Isolation, Tier, str, tuple[str, ...], int, int, bytes
-]
+# The fields of a run that no other shares; behind them stand its outcomes, and the number of its
+# capabilities.
+_ALONE = ("metrics", "started", "seconds", "lock_digest", "suite_digest", "isolation", "tier")
+_OF_RUN = {field.name: field.type for field in msgspec.structs.fields(Run)}
+_Body: Any = tuple[(*(_OF_RUN[n] for n in _ALONE), str, tuple[str, ...], int)]  # type: ignore[misc]
 _SHARED: dict[str, Any] = {name: _TYPES[name] for name in _LIKE} | {
-    "row": _Row,
     "tried": tuple[tuple[Capability, ...], tuple[str, ...]],
-    "names": tuple[tuple[str, str, str], ...],
 }
-_Disproofs = list[tuple[Clause | None, FileClause | None, str, datetime.date]]
 
 
 def _encoded_run(record: Record, shared: _Numbers) -> bytes:
-    names, values = record.measured
     body = (
         *(getattr(record, name) for name in _ALONE),
         str(record.outcome),
         tuple(map(str, record.outcomes)),
-        shared.of_value((record.capabilities, record.involved)),
-        shared.of_value(names),
-        array("d", values).tobytes(),
+        shared.of((record.capabilities, record.involved)),
     )
     return msgspec.msgpack.encode(body)
 
 
 def _run(cell: str, data: bytes, shared: Callable[[int, str], Any]) -> Run:
-    *alone, outcome, outcomes, tried, names, values = _decoder(_Body).decode(data)
+    *alone, outcome, outcomes, tried = _decoder(_Body).decode(data)
     capabilities, involved = shared(tried, "tried")
     return Run(
         cell=cell,
@@ -731,8 +687,6 @@ def _run(cell: str, data: bytes, shared: Callable[[int, str], Any]) -> Run:
         outcomes=tuple(map(_outcome, outcomes)),
         capabilities=capabilities,
         involved=involved,
-        names=shared(names, "names"),
-        values=values,
     )
 
 

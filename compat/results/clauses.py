@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -86,9 +86,14 @@ class KeptClauses(StrictValue, frozen=True, kw_only=True):
 
     def without(self, disproofs: Iterable[Disproof]) -> KeptClauses:
         gone = {disproof.clause for disproof in disproofs}
+        return self._those(lambda clause: clause not in gone)
+
+    def until(self, day: datetime.date) -> KeptClauses:
+        return self._those(lambda clause: clause.on <= day)
+
+    def _those(self, holds: Callable[[Clause | FileClause], bool]) -> KeptClauses:
         return KeptClauses(
-            conflicts=tuple(clause for clause in self.conflicts if clause not in gone),
-            files=tuple(clause for clause in self.files if clause not in gone),
+            conflicts=tuple(filter(holds, self.conflicts)), files=tuple(filter(holds, self.files))
         )
 
 

@@ -38,19 +38,14 @@ def with_answers(
     tested neighbours that agree.
     """
     on_day = {cell: answer for cell, answer in answers.items() if answer.on <= known.day}
-    before = KeptClauses(
-        conflicts=tuple(clause for clause in clauses.conflicts if clause.on <= known.day),
-        files=tuple(clause for clause in clauses.files if clause.on <= known.day),
-    )
+    before = clauses.until(known.day)
     if not on_day and before == _NOTHING:
         return with_expectations(known)
 
-    disproofs: tuple[Disproof, ...] = ()
     standing: Consequences | None = None
     if before != _NOTHING:
-        every = Consequences(known.feasibility, before)
-        disproofs = tuple(_disproofs(known, on_day, every))
-        standing = every.without(disproofs)
+        standing = Consequences(known.feasibility, before)
+        standing = standing.without(tuple(_disproofs(known, on_day, standing)))
 
     def answered(entry: Answer) -> Answer:
         # The resolver's answer, else an inference. A failure that concerns only our builds does not
@@ -77,7 +72,7 @@ def with_answers(
         return judged_again(entry, present, refusal)
 
     after = known.mapped(answered)
-    after.plain, after.disproofs = on_day, disproofs
+    after.plain = on_day
     return with_expectations(after)
 
 
@@ -189,19 +184,23 @@ class Consequences:
         return bool(usable) and all(str(release.version) in file.releases for release in usable)
 
 
-def fallen(known: Snapshot, clauses: KeptClauses) -> tuple[str, ...]:
+def disproved(
+    known: Snapshot, clauses: KeptClauses
+) -> tuple[tuple[Disproof, ...], tuple[str, ...]]:
+    """Return which clauses locks and runs disprove, and the cells that no other clause answers."""
+    before = Consequences(known.feasibility, clauses.until(known.day))
+    disproofs = tuple(_disproofs(known, known.plain, before))
     every = Consequences(known.feasibility, clauses)
-    standing = every.without(known.disproofs)
-    return tuple(
-        sorted(
-            entry.cell.id
-            for entry in known.entries
-            if entry.evidence == "none"
-            and _is_open(entry)
-            and every.of(entry.cell) is not None
-            and standing.of(entry.cell) is None
-        )
+    standing = every.without(disproofs)
+    fell = (
+        entry.cell.id
+        for entry in (known.entries if disproofs else ())
+        if entry.evidence == "none"
+        and _is_open(entry)
+        and every.of(entry.cell) is not None
+        and standing.of(entry.cell) is None
     )
+    return disproofs, tuple(sorted(fell))
 
 
 def _is_open(entry: Answer) -> bool:

@@ -15,7 +15,7 @@ from compat.declare.parsing import Name
 from compat.declare.suite_table import Tier
 from compat.errors import Fault, RecordError
 from compat.lock.resolvers import PYTHON, packages_in
-from compat.run.evidence import Installed, Isolation, Measured, Metric
+from compat.run.evidence import Installed, Isolation, Metric
 from compat.run.outcome import (
     Cause,
     Failed,
@@ -180,11 +180,6 @@ class Record(_Run[Outcome, Attempt], frozen=True, kw_only=True):
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
         return tuple(attempt.outcome for attempt in self.attempts) or (self.outcome,)
-
-    @property
-    def measured(self) -> Measured:
-        names = tuple((m.name, m.unit, m.better) for m in self.metrics)
-        return names, [m.value for m in self.metrics]
 
 
 _Stored = _Run[str, _Try[str]]

@@ -4,7 +4,6 @@ A spurious outcome says nothing about the versions; a doubtful one counts once a
 """
 
 import datetime
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -13,7 +12,7 @@ from typing import Any
 
 from compat.declare.suite_table import Tier
 from compat.results.record import Capability, Record
-from compat.run.evidence import Isolation, Measured, Metric
+from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Failed, Outcome, Stage, is_doubtful, is_spurious, lacks_instruction
 from compat.value import StrictValue, Value
 
@@ -39,20 +38,7 @@ class Run(Value, frozen=True, kw_only=True):
     tier: Tier
     capabilities: tuple[Capability, ...]
     involved: tuple[str, ...]
-    names: tuple[tuple[str, str, str], ...]
-    values: bytes
-
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        rows: Iterable[Any] = zip(*self.measured, strict=True)
-        return tuple(
-            Metric(name=name, unit=unit, better=better, value=value)
-            for (name, unit, better), value in rows
-        )
-
-    @property
-    def measured(self) -> Measured:
-        return self.names, array("d", self.values)
+    metrics: tuple[Metric, ...]
 
 
 # What is judged: a record, or its row in the table.

@@ -17,7 +17,6 @@ from compat.plan.cell import Cell, checkout_cell, is_in_lane, readable_cell
 from compat.plan.feasible import Feasibility, Obstacle
 from compat.plan.plan import Fate, Infeasible, facts_for, fate_of, lane_cells
 from compat.results.answer import Answer, Kind
-from compat.results.clauses import Disproof
 from compat.results.installs import Install, declared_installs
 from compat.results.judge import (
     Attribution,
@@ -82,10 +81,6 @@ class Snapshot:
     @cached_property
     def plain(self) -> Mapping[str, PlainAnswer]:
         return {} if self._before is None else self._before.plain
-
-    @cached_property
-    def disproofs(self) -> tuple[Disproof, ...]:
-        return () if self._before is None else self._before.disproofs
 
     def with_installs(self, installs: Callable[[], Iterable[Install]]) -> "Snapshot":
         self._installs = installs

@@ -1,7 +1,6 @@
 """The facts of a run, which can be judged again: a folder with `evidence.json` and other files."""
 
 import datetime
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -119,10 +118,6 @@ class Metric(Value, frozen=True):
     value: Annotated[float, msgspec.Meta(ge=-MOST_METRIC, le=MOST_METRIC)]
     unit: str
     better: Literal["lower", "higher"]
-
-
-# The names, units and directions of metrics, which most runs share; and their values.
-Measured = tuple[tuple[tuple[str, str, str], ...], Sequence[float]]
 
 
 class Installed(Value, frozen=True):

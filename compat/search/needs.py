@@ -23,7 +23,7 @@ from packaging.version import Version
 
 from compat.errors import DeclarationError
 from compat.files import read_if_there
-from compat.value import StrictValue, Value
+from compat.value import StrictValue
 
 MOST_SOURCE_BYTES = 2_000_000  # the largest module seen in a wheel has 1.5 MB
 Series = tuple[int, int]
@@ -66,24 +66,16 @@ class Need(StrictValue, frozen=True, kw_only=True, order=True):
     kind: NeedKind
 
 
-class Unreadable(Value, frozen=True, kw_only=True):
-    """A source that could not be read, and why."""
-
-    because: str
-
-
 # Many releases share a content.
 @functools.cache
-def needs_of(source: bytes) -> tuple[Need, ...] | Unreadable:
-    """Return what a module needs beyond Python 3.0, by line; Unreadable where it is larger than
+def needs_of(source: bytes) -> tuple[Need, ...] | None:
+    """Return what a module needs beyond Python 3.0, by line; None where it is larger than
     MOST_SOURCE_BYTES or the running interpreter cannot parse it.
     """
-    if len(source) > MOST_SOURCE_BYTES:
-        return Unreadable(because=f"it is larger than {MOST_SOURCE_BYTES} bytes")
-    try:
-        return _needs(_text(source))
-    except _UNREADABLE as fault:
-        return Unreadable(because=f"{type(fault).__name__}: {fault}")
+    if len(source) <= MOST_SOURCE_BYTES:
+        with contextlib.suppress(*_UNREADABLE):
+            return _needs(_text(source))
+    return None
 
 
 def _text(source: bytes) -> str:
@@ -390,7 +382,7 @@ def release_needs(release: Version, wheel: str, modules: Mapping[str, bytes]) ->
     unread = 0
     for path, source in sorted(modules.items()):
         needs = needs_of(source)
-        if isinstance(needs, Unreadable):
+        if needs is None:
             unread += 1
             continue
         for need in needs:

@@ -154,7 +154,7 @@ def _runs(known: Iterable[Answer], sets: _Numbers, measures: dict[Measures, int]
             number += 1
             if run.outcomes not in outcomes:
                 outcomes[run.outcomes] = fit(" ".join(map(str, run.outcomes)))
-            names, values = run.measured
+            names = tuple((m.name, m.unit, m.better) for m in run.metrics)
             yield (
                 number,
                 entry.cell.id,
@@ -167,7 +167,7 @@ def _runs(known: Iterable[Answer], sets: _Numbers, measures: dict[Measures, int]
                 run.lock_digest,
                 run.suite_digest,
                 sets.of(run.capabilities),
-                json.encode(tuple(values)).decode(),
+                json.encode([m.value for m in run.metrics]).decode(),
                 measures.setdefault(names, len(measures) + 1),
             )
 
