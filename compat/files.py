@@ -2,6 +2,8 @@
 them.
 """
 
+from __future__ import annotations
+
 import contextlib
 import difflib
 import fcntl
@@ -14,13 +16,17 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import packaging
 
 from compat.errors import CompatError, UsageError, reason
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 # Folders that tools make in a project.
 _OF_TOOLS = re.compile(
@@ -28,6 +34,27 @@ _OF_TOOLS = re.compile(
     r"|.*\.egg-info"
 )
 _LARGEST_TEXT = 4_000_000
+
+
+@cache
+def _templates(package: str) -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader(package),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def rendered(
+    package: str, template: str, filters: Mapping[str, Callable[..., str]], **shown: object
+) -> str:
+    """Return what a template of a package, in its folder `templates`, becomes."""
+    environment = _templates(package)
+    environment.filters |= filters
+    return environment.get_template(template).render(shown)
 
 
 def read(path: Path) -> bytes:
