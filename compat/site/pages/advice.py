@@ -25,7 +25,6 @@ from compat.site.pages.results import (
     Doc,
     cause_anchor,
     entry_page,
-    newest,
     platform_facts,
 )
 from compat.site.paths import cell_page, page
@@ -41,32 +40,12 @@ GOAL_WORDS: dict[Goal, str] = {
     "published": "as published",
     "minimum": "the oldest that works",
 }
-_MOST_REASONS, _MOST_NEWS, _MOST_PYTHONS = 5, 6, 5
+_MOST_REASONS, _MOST_PYTHONS = 5, 5
 
 
-def home(report: MatrixReport) -> Doc:
+def goals(report: MatrixReport) -> list[tuple[str, Answer]]:
     best = [(word, report.best(goal, {})) for goal, word in GOAL_WORDS.items()]
-    subject = report.snapshot.matrix.subject
-    return Doc(
-        question=question(report, is_whole=True),
-        advice=advice(report, {}),
-        goals=[(word, proof) for word, proof in best if proof is not None],
-        pythons=_options(report, report.snapshot.matrix.interpreters, {}),
-        crossed=[crossed(report, a) for a in report.snapshot.matrix.packages if a.name != subject],
-        news=newest(report, _MOST_NEWS),
-    )
-
-
-def platform_page(report: MatrixReport, platform: PlatformName) -> Doc:
-    return Doc(
-        question=question(report, platform=platform),
-        advice=advice(report, {}),
-        pythons=_options(report, report.snapshot.matrix.interpreters, {}),
-    )
-
-
-def answer_page(report: MatrixReport, coordinates: Mapping[str, Version]) -> Doc:
-    return Doc(advice=advice(report, coordinates), versions=version_links(report, coordinates))
+    return [(word, proof) for word, proof in best if proof is not None]
 
 
 def advice(report: MatrixReport, coordinates: Mapping[str, Version]) -> Doc:
@@ -169,7 +148,7 @@ def by_others(
 ) -> list[tuple[str, list[Doc]]]:
     matrix = report.snapshot.matrix
     return [
-        (label(axis), _options(report, axis, coordinates))
+        (label(axis), options(report, axis, coordinates))
         for axis in matrix.axes
         if axis.name not in (*coordinates, matrix.subject)
     ]
@@ -193,7 +172,7 @@ def crossed(report: MatrixReport, axis: Axis) -> Doc:
     return Doc(label=label(axis), pythons=pythons, rows=rows[::-1], without=ranges(without, every))
 
 
-def _options(report: MatrixReport, axis: Axis, beside: Mapping[str, Version]) -> list[Doc]:
+def options(report: MatrixReport, axis: Axis, beside: Mapping[str, Version]) -> list[Doc]:
     options = []
     for version in reversed(report.advisor.ranks.positions[axis.name]):
         coordinates = {**beside, axis.name: version}

@@ -16,12 +16,9 @@ from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.pictures import matrix_badges
 from compat.site.install_words import platform_title
 from compat.site.pages.advice import (
-    answer_page,
     answer_pairs,
     answer_path,
     embed_box,
-    home,
-    platform_page,
     version_axes,
     version_links,
     version_page,
@@ -239,7 +236,7 @@ def _sections(report: MatrixReport) -> Iterator[Page]:
 
 
 SECTION_PAGES: dict[str, tuple[Callable[[MatrixReport], Any], str, str]] = {
-    "home": (home, "{}: what do I install?", "Tested versions, and how to install them."),
+    "home": (lambda _: None, "{}: what do I install?", "Tested versions, and how to install them."),
     "plain": (plain_page, "{}: does pip install work?",
               "What pip install does today, on each Python and platform."),
     "roadmap": (roadmap, "{}: which minimum versions move, and when?",
@@ -300,7 +297,7 @@ def _answers(report: MatrixReport) -> Iterator[Page]:
     for name in matrix.platforms:
         where, path = platform_title(name), page(report.name, "advise", name)
         words = titled(f"{title} on {where}", where)
-        yield of(path, "platform", words, partial(platform_page, report, name))
+        yield of(path, "platform", words, partial(_same, name))
     for axis, version in version_axes(report):
         words, path = f"{label(axis)} {version}", answer_path(report, {axis.name: version})
         head = titled(f"{title} with {words}", words)
@@ -308,7 +305,7 @@ def _answers(report: MatrixReport) -> Iterator[Page]:
     for pair in answer_pairs(report):
         words = " and ".join(words for words, _ in version_links(report, pair))
         head = titled(f"What to install for {title} with {words}", f"{title} with {words}")
-        yield of(answer_path(report, pair), "answer", head, partial(answer_page, report, pair))
+        yield of(answer_path(report, pair), "answer", head, partial(_same, pair))
     for proof in report.advisor.proofs:
         yield alias(page(report.name, "advise", proof.id), cell_page(proof.cell))
 
