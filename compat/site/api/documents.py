@@ -340,14 +340,6 @@ class RunSummary(Value, frozen=True, kw_only=True):
     run_url: str | None
 
 
-class LiftedRequirement(Lifted, frozen=True, kw_only=True):
-    """Published requirements that a relaxed cell does not keep: what stands in their place, by
-    which rule and why; `sentence` says the first two in words.
-    """
-
-    sentence: str
-
-
 class Links(Value, frozen=True, kw_only=True):
     """The addresses of more about a cell; `lock` is null when it has none."""
 
@@ -389,7 +381,7 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     runs: tuple[RunSummary, ...]
     log: str
     lock_digest: Sha256 | None
-    lifted: tuple[LiftedRequirement, ...]
+    lifted: tuple[Lifted, ...]
     published: AsPublished
     commands: Commands | None
     links: Links
@@ -474,7 +466,7 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
         runs=tuple(map(_run, records)),
         log=_log(entry, records),
         lock_digest=entry.lock_digest or None,
-        lifted=tuple(made(LiftedRequirement, each, sentence=each.sentence) for each in changed),
+        lifted=changed,
         published=as_published(report.snapshot, entry.cell),
         commands=None if lock is None else _commands(edition, report, entry, lock, changed),
         links=_links(report, entry),
