@@ -145,10 +145,10 @@ def problem_link(edition: Edition, page: Page) -> str:
 def pages(edition: Edition) -> Iterator[Page]:
     yield from _whole_site(edition)
     for report in edition.reports:
-        for of_matrix in (_sections, _causes, _grids, _answers, _capabilities, _policy):
+        for of_matrix in (
+            *(_sections, _causes, _grids, _answers, _capabilities, _policy, _releases, _cells),
+        ):
             yield from of_matrix(report)
-        yield from _releases(edition, report)
-        yield from _cells(edition, report)
 
 
 def _of(report: MatrixReport | None, path: str, template: str, title: str,
@@ -306,7 +306,7 @@ def _policy(report: MatrixReport) -> Iterator[Page]:
         yield _of(report, path, "proposal", title, document, "roadmap")
 
 
-def _releases(edition: Edition, report: MatrixReport) -> Iterator[Page]:
+def _releases(report: MatrixReport) -> Iterator[Page]:
     axis, versions = report.snapshot.matrix.subject_axis, results.subject_versions(report)
     of, package = partial(_of, report), axis.package
     for version in versions:
@@ -330,13 +330,12 @@ def _releases(edition: Edition, report: MatrixReport) -> Iterator[Page]:
             yield alias(page(report.name, "release", name), page(report.name, "release", str(end)))
 
 
-def _cells(edition: Edition, report: MatrixReport) -> Iterator[Page]:
-    neighbours = results.Neighbours(report)
+def _cells(report: MatrixReport) -> Iterator[Page]:
     for entry in report.snapshot.known:
         place = place_words(entry.cell, report.snapshot.matrix)
         style = report.style(entry)
         head = titled(f"{place}: {style.word}", f"{place}: {style.brief}", place)
-        document = partial(results.cell_view, edition, report, entry, neighbours)
+        document = partial(_same, entry)
         facts = (
             ("cell", entry.id),
             ("verdict", entry.kind),

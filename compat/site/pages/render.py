@@ -280,6 +280,7 @@ def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
         "recipe": shown(lambda _, entry: results.recipe_words(entry)),
         "cell_path": shown(lambda _, entry: results.entry_page(entry)),
         "failing": shown(results.failing),
+        "document": shown(partial(documents.last_cell_document, edition)),
         "advised": shown(
             lambda report, entry: (
                 advice.proven(report, report.advisor.card(entry)) if entry.is_proof else None

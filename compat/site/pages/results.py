@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from types import SimpleNamespace
+from typing import Any
 
 from msgspec.structs import replace
 from packaging.version import Version
@@ -35,10 +36,9 @@ from compat.results.installs import (
 from compat.results.record import Capability, Record
 from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.site.api.documents import (
-    last_cell_document,
     release_document,
 )
-from compat.site.edition import Board, Edition, MatrixReport, Versions
+from compat.site.edition import Board, MatrixReport, Versions
 from compat.site.history import Event
 from compat.site.install_words import (
     INSTALL_STYLES,
@@ -840,37 +840,21 @@ def release_view(report: MatrixReport, version: Version) -> Doc:
 Place = tuple[int, ...]
 
 
-def cell_view(
-    edition: Edition, report: MatrixReport, entry: Answer, neighbours: "Neighbours"
-) -> Doc:
-    cell, siblings = entry.cell, report.siblings(entry)
-    document, records = last_cell_document(edition, report, entry), report.records(entry.cell.id)
-    installed, beside = packages(report, cell.id, reversed(records)), neighbours.beside(cell)
+def attempts(report: MatrixReport, entry: Answer) -> list[tuple[Record, Any, bool]]:
+    """Return each attempt, newest first, with its record, and whether it counts."""
     counting = {run.run.started: run.outcomes for run in entry.counted}
-    return Doc(
-        cell=document,
-        entry=entry,
-        reasons=_reasons(report, entry),
-        tries=sum(len(record.outcomes) for record in records),
-        counted=[outcome for run in entry.counted for outcome in run.outcomes],
-        last=records[-1] if records else None,
-        failure=_failure(report, entry, neighbours, installed),
-        # Each attempt with its record, and whether it counts; a record of one try has no list.
-        attempts=[
-            (record, attempt, attempt.outcome in counting.get(record.started, ()))
-            for record in reversed(records)
-            for attempt in record.attempts[::-1] or (record,)
-        ],
-        recipes=[other for other in siblings if other is not entry],
-        beside=[
-            (axis, *beside[axis.name])
-            for axis in report.snapshot.matrix.axes
-            if any(beside[axis.name])
-        ],
-    )
+    return [
+        (record, attempt, attempt.outcome in counting.get(record.started, ()))
+        for record in reversed(report.records(entry.id))
+        for attempt in record.attempts[::-1] or (record,)  # a record of one has no list
+    ]
 
 
-def _reasons(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
+def neighbours(report: MatrixReport) -> "Neighbours":
+    return report.snapshot.once("neighbours", lambda: Neighbours(report))
+
+
+def reasons(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
     # A reason that names the outcome, or what fails, repeats what the page shows below.
     failing = entry.failing("combination", "unexplained", "release", "index")
     shown = () if entry.kind == "flaky" else (str(entry.outcome), ", ".join(failing) or "\0")
@@ -883,17 +867,13 @@ def _reasons(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
     return (*further, *dict.fromkeys(filter(None, (audit, known, *cautions))))
 
 
-def _failure(
-    report: MatrixReport,
-    entry: Answer,
-    neighbours: "Neighbours",
-    installed: dict[str, str],
-) -> Doc | None:
+def failure(report: MatrixReport, entry: Answer) -> Doc | None:
     outcome = entry.outcome
     fails = entry.kind in ("broken", "partial", "flaky")
     if outcome is None or not (fails or entry.faults):
         return None
-    green, others = neighbours.greener(entry) if fails else None, dict[str, str]()
+    green, others = neighbours(report).greener(entry) if fails else None, dict[str, str]()
+    installed = packages(report, entry.id, reversed(report.records(entry.id)))
     if green is not None:
         others = packages(report, green.cell.id, report.newest_records(green.cell.id))
     return Doc(
