@@ -2,7 +2,6 @@
 known of one version of Python or of a package beside the subject.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 
@@ -14,7 +13,7 @@ from compat.advise.request import Goal, Request, exactly, label
 from compat.declare.matrix import Axis
 from compat.declare.platforms import PlatformName, own_name
 from compat.lock.lockfile import Lock
-from compat.policy.evaluation import version_releases
+from compat.policy.evaluation import VersionRelease, version_releases
 from compat.results.answer import Answer, representative
 from compat.results.lifted import lifted
 from compat.run.outcome import Failed
@@ -29,7 +28,7 @@ from compat.site.pages.results import (
 )
 from compat.site.paths import cell_page, page
 from compat.site.status import STYLES
-from compat.site.wording import cause_sentence, cause_words, day, ranges
+from compat.site.wording import cause_sentence, day, ranges
 from compat.value import grouped
 
 GOAL_WORDS: dict[Goal, str] = {
@@ -40,7 +39,7 @@ GOAL_WORDS: dict[Goal, str] = {
     "published": "as published",
     "minimum": "the oldest that works",
 }
-_MOST_REASONS, _MOST_PYTHONS = 5, 5
+_MOST_PYTHONS = 5
 
 
 def goals(report: MatrixReport) -> list[tuple[str, Answer]]:
@@ -252,38 +251,20 @@ def _of_newest(report: MatrixReport, axis: Axis, versions: Sequence[Version]) ->
     return ", and no tested combination with it works"
 
 
-def version_page(report: MatrixReport, axis: Axis, version: Version) -> Doc:
-    coordinates = {axis.name: version}
-    entries, answer = report.entries_at(coordinates), advice(report, coordinates)
-    failed = [
-        (cause_anchor(entry.outcome), cause_sentence(entry.outcome))
-        for entry in entries
-        if entry.is_tested and isinstance(entry.outcome, Failed)
-    ]
-    kinds = [e.obstacle.kind for e in entries if e.obstacle is not None and not e.is_tested]
+def red_outcomes(entries: Sequence[Answer]) -> list[tuple[str, str]]:
+    """Return the anchor and the sentence of the cause of each tested cell that failed."""
+    failed = (entry.outcome for entry in entries if entry.is_tested)
+    return [(cause_anchor(o), cause_sentence(o)) for o in failed if isinstance(o, Failed)]
+
+
+def released(report: MatrixReport, axis: Axis, version: Version) -> VersionRelease | None:
     releases = report.snapshot.once(
         ("version-releases", axis.name), lambda: version_releases(axis, report.snapshot.catalogue)
     )
-    return Doc(
-        question=question(report, coordinates),
-        advice=answer,
-        release=next((release for release in releases if release.version == version), None),
-        bars=[b for b in report.schedule.bars if (b.axis, b.version) == (axis.name, version)],
-        beside=by_others(report, coordinates),
-        releases=[*_releases(report, entries)],
-        failures=Counter(failed).most_common(_MOST_REASONS),
-        ruled_out=[
-            (("out", cause_words(kind)), number)
-            for kind, number in Counter(kinds).most_common(_MOST_REASONS)
-        ],
-        siblings=[
-            (other, answer_path(report, {axis.name: other}), other == version)
-            for other in reversed(report.advisor.ranks.positions[axis.name])
-        ],
-    )
+    return next((release for release in releases if release.version == version), None)
 
 
-def _releases(report: MatrixReport, entries: Sequence[Answer]) -> Iterator[Doc]:
+def releases(report: MatrixReport, entries: Sequence[Answer]) -> Iterator[Doc]:
     subject = report.snapshot.matrix.subject
     by_release = grouped((entry.cell.on(subject).version, entry) for entry in entries)
     every = sorted(by_release)

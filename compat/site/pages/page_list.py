@@ -277,7 +277,7 @@ def _answers(report: MatrixReport) -> Iterator[Page]:
     for axis, version in advice.version_axes(report):
         words, path = f"{label(axis)} {version}", advice.answer_path(report, {axis.name: version})
         head = titled(f"{title} with {words}", words)
-        yield of(path, "version", head, partial(advice.version_page, report, axis, version))
+        yield of(path, "version", head, partial(_same, (axis, version)))
     for pair in advice.answer_pairs(report):
         words = " and ".join(words for words, _ in advice.version_links(report, pair))
         head = titled(f"What to install for {title} with {words}", f"{title} with {words}")
