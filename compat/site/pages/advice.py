@@ -11,7 +11,7 @@ from compat.advise.answer import Card, Recommended
 from compat.advise.commands import Commands, commands
 from compat.advise.request import Goal, Request, exactly, label
 from compat.declare.matrix import Axis
-from compat.declare.platforms import PlatformName, own_name
+from compat.declare.platforms import own_name
 from compat.lock.lockfile import Lock
 from compat.policy.evaluation import VersionRelease, version_releases
 from compat.results.answer import Answer, representative
@@ -24,7 +24,6 @@ from compat.site.pages.results import (
     Doc,
     cause_anchor,
     entry_page,
-    platform_facts,
 )
 from compat.site.paths import cell_page, page
 from compat.site.status import STYLES
@@ -201,48 +200,18 @@ def without(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
     )
 
 
-def question(
-    report: MatrixReport,
-    coordinates: Mapping[str, Version] | None = None,
-    is_whole: bool = False,
-    platform: PlatformName | None = None,
-) -> Doc:
-    """Return the form that asks what somebody has, with these coordinates chosen; a whole one asks
-    for the subject's version, needs and preference too. `platforms` are the others that the matrix
-    asks about, each with what is known of it.
-    """
-    matrix = report.snapshot.matrix
-    axes = [axis for axis in matrix.axes if is_whole or axis.name != matrix.subject]
-    return Doc(
-        fields=[_field(report, axis, coordinates or {}) for axis in axes],
-        is_whole=is_whole,
-        own=platform_title(own_name(matrix.platform)),
-        platform=platform,
-        platforms=platform_facts(report),
-    )
-
-
-def _field(report: MatrixReport, axis: Axis, coordinates: Mapping[str, Version]) -> Doc:
-    """A field of the form: an axis and its coordinates, the newest first. `names` are those that an
-    address or a pasted text may have for it; `why` says why no answer has the newest.
-    """
-    versions = [*report.advisor.ranks.positions[axis.name]]
-    return Doc(
-        axis=axis,
-        names=axis_names(axis),
-        versions=versions[::-1],
-        why=_of_newest(report, axis, versions),
-        chosen=coordinates.get(axis.name),
-        is_subject=axis.name == report.snapshot.matrix.subject,
-    )
+def own_title(report: MatrixReport) -> str:
+    return platform_title(own_name(report.snapshot.matrix.platform))
 
 
 def axis_names(axis: Axis) -> tuple[str, ...]:
+    """Return the names that an address or a pasted text may have for an axis."""
     return tuple(dict.fromkeys(name.lower() for name in (axis.name, axis.short, label(axis))))
 
 
-def _of_newest(report: MatrixReport, axis: Axis, versions: Sequence[Version]) -> str:
-    newest = versions[-1] if versions else None
+def newest_words(report: MatrixReport, axis: Axis) -> str:
+    """Return why no answer has the newest version of an axis; empty where one has it."""
+    newest = max(report.advisor.ranks.positions[axis.name], default=None)
     proofs = report.advisor.proofs
     if newest is None or any(proof.cell.on(axis.name).version == newest for proof in proofs):
         return ""

@@ -51,13 +51,11 @@ from compat.site.install_words import (
 from compat.site.paths import cell_page, grid_part_path, grid_path, page
 from compat.site.status import (
     EXPECTED,
-    NAMES_RECIPE,
     STYLES,
     StatusStyle,
     is_admitted,
     place_style,
     style_of,
-    style_then,
 )
 from compat.site.wording import (
     RECIPE_WORDS,
@@ -234,7 +232,7 @@ def changes(report: MatrixReport) -> Doc:
     for date, group in groupby(report.events, key=lambda event: event.moment.date()):
         every = [*group]
         changed = sorted((e for e in every if e.change.kind != "new"), key=_order)
-        days.append((date, [_news(report, e) for e in changed], len(every) - len(changed)))
+        days.append((date, changed, len(every) - len(changed)))
     news = [changed for changed in days if changed[1]]
     count = sum(len(changed) for _, changed, _ in news)
     shown = news[:_MOST_DAYS]
@@ -247,44 +245,31 @@ def changes(report: MatrixReport) -> Doc:
     )
 
 
-def newest(report: MatrixReport, most: int) -> list[Doc]:
+def newest(report: MatrixReport, most: int) -> list[Event]:
     changed = (event for event in report.events if event.change.kind != "new")
-    return [_news(report, event) for event in sorted(changed, key=_order)[:most]]
+    return sorted(changed, key=_order)[:most]
 
 
 def _order(event: Event) -> tuple[float, int]:
     return -event.moment.date().toordinal(), _ORDER.index(event.change.kind)
 
 
-def _heading(event: Event) -> str:
-    kind = event.change.kind
-    return OTHER_TESTS.get(kind, CHANGES[kind]) if "suite" in event.beside else CHANGES[kind]
+def heading(event: Event) -> str:
+    kind, beside = event.change.kind, event.beside
+    if "suite" not in beside or kind not in OTHER_TESTS:
+        return CHANGES[kind]
+    others = "changed too" if "lock" in beside else "did not change"
+    return f"{OTHER_TESTS[kind]}; the packages {others}"
 
 
-def _news(report: MatrixReport, event: Event) -> Doc:
-    change, verdict, entry, word = event.change, event.verdict, event.entry, _heading(event)
-    if "suite" in event.beside and change.kind in OTHER_TESTS:
-        word += f"; the packages {'changed too' if 'lock' in event.beside else 'did not change'}"
-    why = ""
+def why_changed(event: Event) -> str:
+    change, verdict = event.change, event.verdict
     if change.lost:
-        why = f"No longer works: {listed(change.lost)}."
-    elif change.gained:
-        why = f"Works now: {listed(change.gained)}."
-    elif verdict.kind != "works" and verdict.outcome is not None:
-        why = cause_sentence(verdict.outcome)
-    siblings = report.siblings(entry)
-    style = style_then(entry, verdict, siblings)
-    was_other = event.before.kind not in ("unknown", verdict.kind)
-    return Doc(
-        word=word,
-        style=style,
-        before=style_then(entry, event.before, siblings).word if was_other else "",
-        place=place_words(entry.cell, report.snapshot.matrix),
-        recipe="" if style.state in NAMES_RECIPE else recipe_words(entry),
-        path=cell_page(entry.cell),
-        why=why,
-        moment=event.moment,
-    )
+        return f"No longer works: {listed(change.lost)}."
+    if change.gained:
+        return f"Works now: {listed(change.gained)}."
+    is_red = verdict.kind != "works"
+    return cause_sentence(verdict.outcome) if is_red and verdict.outcome is not None else ""
 
 
 def matrix_health(report: MatrixReport) -> Doc:
