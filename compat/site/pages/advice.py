@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 from packaging.version import Version
 
-from compat.advise.answer import Card, Recommended
+from compat.advise.answer import Recommended, Unproven
 from compat.advise.commands import Commands, commands
 from compat.advise.request import Goal, Request, exactly, label
 from compat.declare.matrix import Axis
@@ -46,46 +46,16 @@ def goals(report: MatrixReport) -> list[tuple[str, Answer]]:
     return [(word, proof) for word, proof in best if proof is not None]
 
 
-def advice(report: MatrixReport, coordinates: Mapping[str, Version]) -> Doc:
-    """Return an answer: the best card, or, if nothing fits, what blocks it and the nearest
-    combination with its changes. `says` is the answer in one short sentence, which a script reads
-    out.
-    """
+def advised(report: MatrixReport, coordinates: Mapping[str, Version]) -> Recommended | Unproven:
     axes = [axis for axis in report.snapshot.matrix.axes if axis.name in coordinates]
     wants = tuple(exactly(axis, coordinates[axis.name]) for axis in axes)
-    answer = report.answer(Request(wants=wants))
-    if isinstance(answer, Recommended):
-        others = [(other.card.proof, other.trade_off) for other in answer.alternatives]
-        return proven(report, answer.best, others)
-    nothing = "No tested combination matches"
-    changes = answer.changes if answer.nearest is not None else ()
-    return Doc(
-        says=f"{nothing}: {'; '.join(changes)}." if changes else f"{nothing}.",
-        best=answer.nearest,
-        why=_why(report, coordinates),
-        proven=False,
-        alternatives=(),
-        in_the_way=answer.in_the_way,
-        changes=answer.changes,
-    )
+    return report.answer(Request(wants=wants))
 
 
-def _why(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
-    axes = [axis for axis in report.snapshot.matrix.axes if axis.name in coordinates]
-    asked = " and ".join(f"{label(axis)} {coordinates[axis.name]}" for axis in axes)
+def why_not(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
+    asked = " and ".join(words for words, _ in version_links(report, coordinates))
     why = without(report, coordinates)
     return f"{asked}: {why}." if asked else f"{why[0].upper()}{why[1:]}."
-
-
-def proven(
-    report: MatrixReport, best: Card, alternatives: Sequence[tuple[Answer, str]] = ()
-) -> Doc:
-    return Doc(
-        says=f"{words(report, best.proof)}: {report.style(best.proof).word}.",
-        best=best,
-        proven=True,
-        alternatives=alternatives,
-    )
 
 
 def tiles(report: MatrixReport, proof: Answer) -> list[tuple[str, Version, bool]]:

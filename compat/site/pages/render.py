@@ -281,11 +281,7 @@ def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
         "cell_path": shown(lambda _, entry: results.entry_page(entry)),
         "failing": shown(results.failing),
         "document": shown(partial(documents.last_cell_document, edition)),
-        "advised": shown(
-            lambda report, entry: (
-                advice.proven(report, report.advisor.card(entry)) if entry.is_proof else None
-            )
-        ),
+        "card": shown(lambda report, e: report.advisor.card(e) if e.is_proof else None),
         "tiles": shown(advice.tiles),
         "words": shown(advice.words),
         "markdown": partial(page_list.badge_markdown, edition),
