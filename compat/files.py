@@ -37,23 +37,30 @@ _LARGEST_TEXT = 4_000_000
 
 
 @cache
-def _templates(package: str) -> Environment:
+def _templates(package: str, folder: str, finalize: Callable[[object], str]) -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
-        loader=PackageLoader(package),
+        loader=PackageLoader(package, folder),
+        autoescape=lambda name: (name or "").endswith((".atom", ".svg", ".xml")),
         undefined=StrictUndefined,
         trim_blocks=True,
         keep_trailing_newline=True,
+        finalize=finalize,
     )
 
 
 def rendered(
-    package: str, template: str, filters: Mapping[str, Callable[..., str]], **shown: object
+    package: str,
+    template: str,
+    shown: Mapping[str, object],
+    filters: Mapping[str, Callable[..., str]] | None = None,
+    folder: str = "templates",
+    finalize: Callable[[object], str] = str,
 ) -> str:
-    """Return what a template of a package, in its folder `templates`, becomes."""
-    environment = _templates(package)
-    environment.filters |= filters
+    """Return what a template of a package becomes; `finalize` makes a text of each value."""
+    environment = _templates(package, folder, finalize)
+    environment.filters |= filters or {}
     return environment.get_template(template).render(shown)
 
 

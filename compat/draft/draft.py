@@ -526,7 +526,7 @@ def matrix_text(
 
 
 def _text(template: str, **shown: object) -> str:
-    return rendered("compat.draft", template, {"toml": _toml}, **shown)
+    return rendered("compat.draft", template, shown, {"toml": _toml})
 
 
 def toml_line(key: str, value: str | Sequence[str]) -> str:

@@ -31,7 +31,7 @@ VERBS: dict[str, str] = {
     "extend": "Extend the matrix from ",
 }
 _EFFECTS = {"lower": "Users gain:", "extend": "The matrix then asks about:"}
-_FILTERS = {
+_FILTERS: dict[str, Callable[..., str]] = {
     "inline": inline,
     "code": code,
     "link": link,
@@ -99,7 +99,7 @@ def waiting(
 def _wanted(proposals: Sequence[Proposal], title: str, shown: Mapping[str, Any]) -> Wanted:
     digest = hashlib.sha256("".join(p.digest for p in proposals).encode()).hexdigest()
     known = {"proposals": proposals, "verbs": VERBS, "effects": _EFFECTS, "most": MOST_ROWS}
-    body = rendered("compat.github", "proposals.md", _FILTERS, **known, **shown)
+    body = rendered("compat.github", "proposals.md", {**known, **shown}, _FILTERS)
     return Wanted(title=plain(title), body=body.rstrip("\n") + "\n", digest=digest)
 
 

@@ -111,17 +111,6 @@ def answer_pairs(report: MatrixReport) -> Iterator[dict[str, Version]]:
             yield dict(zip((first, second), each, strict=True))
 
 
-def by_others(
-    report: MatrixReport, coordinates: Mapping[str, Version]
-) -> list[tuple[str, list[Doc]]]:
-    matrix = report.snapshot.matrix
-    return [
-        (label(axis), options(report, axis, coordinates))
-        for axis in matrix.axes
-        if axis.name not in (*coordinates, matrix.subject)
-    ]
-
-
 def crossed(report: MatrixReport, axis: Axis) -> Doc:
     """Return the best combination of each version of an axis on each Python, the newest first;
     `without` are the versions with which none works.

@@ -17,7 +17,6 @@ from packaging.version import Version
 
 from compat.declare.capabilities import Described, group_of
 from compat.declare.matrix import Matrix, PackageAxis
-from compat.declare.platforms import own_name
 from compat.plan.cell import HEAD, Cell, Recipe
 from compat.plan.feasible import Kind
 from compat.results.answer import Answer, representative, representative_of_release
@@ -41,7 +40,6 @@ from compat.site.api.documents import (
 from compat.site.edition import Board, MatrixReport, Versions
 from compat.site.history import Event
 from compat.site.install_words import (
-    INSTALL_STYLES,
     by_python,
     install_reason,
     installable_words,
@@ -324,17 +322,14 @@ def plain_page(report: MatrixReport) -> Doc:
             rows[-1][0].append(release)
         else:
             rows.append(([release], states, answers))
-    counts = Counter(state for _, states, _ in rows for state in states)
     days = [i.on for i in installs if i.ground == "resolver" and i.on is not None]
     return Doc(
-        own=platform_title(own_name(matrix.platform)),
         pythons=pythons,
-        platforms=platform_facts(report),
         rows=[
             (ranges(alike, releases), page(report.name, "release", alike[0]), answers)
             for alike, _, answers in rows
         ],
-        legend=[INSTALL_STYLES[state] for state in INSTALL_STYLES if counts[state]],
+        states={state for _, states, _ in rows for state in states},
         causes=[
             (cause, by_python(cause.releases, releases))
             for cause in install_causes((*installs, *snapshot.platform_installs))
