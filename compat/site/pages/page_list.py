@@ -311,7 +311,7 @@ def _releases(report: MatrixReport) -> Iterator[Page]:
     of, package = partial(_of, report), axis.package
     for version in versions:
         words, path = f"{package} {version}", page(report.name, "release", str(version))
-        document = partial(results.release_view, report, version)
+        document = partial(_same, version)
         data = (api_path(report.name, "releases", axis.name, str(version)),)
         facts = (("release", words),)
         yield of(path, "release", words, document, "grid", facts=facts, data=data)

@@ -19,7 +19,7 @@ from compat.declare.capabilities import Described, group_of
 from compat.declare.matrix import Matrix, PackageAxis
 from compat.plan.cell import HEAD, Cell, Recipe
 from compat.plan.feasible import Kind
-from compat.results.answer import Answer, representative, representative_of_release
+from compat.results.answer import Answer, representative
 from compat.results.compare import ChangeKind
 from compat.results.coverage import cell_count
 from compat.results.installs import (
@@ -34,9 +34,6 @@ from compat.results.installs import (
 )
 from compat.results.record import Capability, Record
 from compat.run.outcome import Failed, Outcome, parse_outcome
-from compat.site.api.documents import (
-    release_document,
-)
 from compat.site.edition import Board, MatrixReport, Versions
 from compat.site.history import Event
 from compat.site.install_words import (
@@ -767,54 +764,33 @@ def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
     return tuple(sorted(set(every)))
 
 
-def release_view(report: MatrixReport, version: Version) -> Doc:
-    """Return the page of a release. `spoken` is its representative cell, None if none was tested;
-    `cautions` are the declarations about its cells on other machines. `rows` is its own grid, a row
-    for each Python.
-    """
-    axis, versions = report.snapshot.matrix.subject_axis, subject_versions(report)
-    number, releases = versions.index(version), report.facts.subject_releases(version)
-    # A series is shown with what its newest release asks for.
-    newest = next((release for release in reversed(releases) if not release.yanked), None)
-    entries = report.entries_at({axis.name: version})
-    spoken, floor = representative_of_release(entries), report.python_floors.get(version)
+def release_grid(report: MatrixReport, version: Version) -> Doc:
+    """Return the grid of a release: a row for each Python."""
     boards = {python: board.get(version, {}) for python, board in report.board.items()}
     columns = _columns(report, [*boards.values()])
     every = sorted({others for board in boards.values() for others in board})
-    styles = Counter(
-        place_style(board[o]) for board in boards.values() for o in columns if o in board
-    )
+    styles = {place_style(board[o]) for board in boards.values() for o in columns if o in board}
     rows = [
         _row(report, f"Python {python}", grid_path(report.name, python), columns, every, board)
         for python, board in reversed(boards.items())
     ]
     shown = {place.css.split()[0] for row in rows for place in row.places if place is not None}
     return Doc(
-        version=version,
-        yanked=bool(releases) and newest is None,
-        spoken=spoken if spoken.is_tested else None,
-        # Untested cells are described on their own pages.
-        cautions=[
-            *dict.fromkeys(
-                caution
-                for entry in entries
-                if entry.lock_digest is not None
-                for caution in report.snapshot.cautions(entry)
-            )
-        ],
         others=" and ".join(other.package for other in _other_axes(report.snapshot.matrix)),
         columns=[label_of(others) for others in columns],
         rows=rows,
         legend=[style for style in _ordered(styles) if style.css.split()[0] in shown],
-        installs=release_installs(report, version),
-        # There is no reason for the minimum Python of a release whose sources were not read.
-        floor=floor if floor is not None and floor.needs is not None else None,
-        document=release_document(report, axis, version, entries),
-        cells=[entry for entry in entries if has_page(entry)],
-        older=versions[number - 1] if number else None,
-        newest=versions[-1],
-        newer=versions[number + 1] if number + 1 < len(versions) else None,
     )
+
+
+def cautions(report: MatrixReport, entries: Sequence[Answer]) -> list[str]:
+    # Untested cells are described on their own pages.
+    locked = (entry for entry in entries if entry.lock_digest is not None)
+    return [*dict.fromkeys(caution for e in locked for caution in report.snapshot.cautions(e))]
+
+
+def with_pages(entries: Sequence[Answer]) -> list[Answer]:
+    return [entry for entry in entries if has_page(entry)]
 
 
 Place = tuple[int, ...]
