@@ -2,6 +2,8 @@
 them.
 """
 
+from __future__ import annotations
+
 import contextlib
 import difflib
 import fcntl
@@ -14,13 +16,17 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import packaging
 
 from compat.errors import CompatError, UsageError, reason
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 # Folders that tools make in a project.
 _OF_TOOLS = re.compile(
@@ -28,6 +34,34 @@ _OF_TOOLS = re.compile(
     r"|.*\.egg-info"
 )
 _LARGEST_TEXT = 4_000_000
+
+
+@cache
+def _templates(package: str, folder: str, finalize: Callable[[object], str]) -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader(package, folder),
+        autoescape=lambda name: (name or "").endswith((".atom", ".svg", ".xml")),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        finalize=finalize,
+    )
+
+
+def rendered(
+    package: str,
+    template: str,
+    shown: Mapping[str, object],
+    filters: Mapping[str, Callable[..., str]] | None = None,
+    folder: str = "templates",
+    finalize: Callable[[object], str] = str,
+) -> str:
+    """Return what a template of a package becomes; `finalize` makes a text of each value."""
+    environment = _templates(package, folder, finalize)
+    environment.filters |= filters or {}
+    return environment.get_template(template).render(shown)
 
 
 def read(path: Path) -> bytes:

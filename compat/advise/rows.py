@@ -9,22 +9,28 @@ order).
 """
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from packaging.version import Version
 
 from compat.advise.answer import Advisor, as_published
 from compat.advise.request import GOALS, Goal, exactly, label
+from compat.declare.matrix import Matrix
 from compat.plan.cell import Recipe
 from compat.results.answer import Answer
 from compat.value import Value
 
 
 class AdviceAxis(Value, frozen=True):
-    """An axis: its name and short name in ids, its usual name, its coordinates, oldest first."""
+    """An axis: its name and short name in ids, its usual name, its package (null: it is the
+    interpreter), and its coordinates, oldest first.
+    """
 
     name: str
     short: str
     label: str
     coordinates: tuple[str, ...]
+    package: str | None
 
 
 class AdviceRow(Value, frozen=True):
@@ -112,15 +118,7 @@ def advise_rows(
         subject=snapshot.matrix.subject,
         day=snapshot.day,
         goals=GOALS,
-        axes=tuple(
-            AdviceAxis(
-                name=axis.name,
-                short=axis.short,
-                label=label(axis),
-                coordinates=tuple(map(str, positions[axis.name])),
-            )
-            for axis in snapshot.matrix.axes
-        ),
+        axes=axes_of(snapshot.matrix, positions),
         refusals=tuple(
             tuple(number(advisor.refusal(exactly(axis, v))) for v in positions[axis.name])
             for axis in snapshot.matrix.axes
@@ -128,6 +126,19 @@ def advise_rows(
         capabilities=tuple(capabilities),
         rows=tuple(rows),
         sentences=tuple(sentences),
+    )
+
+
+def axes_of(matrix: Matrix, versions: Mapping[str, Iterable[Version]]) -> tuple[AdviceAxis, ...]:
+    return tuple(
+        AdviceAxis(
+            name=axis.name,
+            short=axis.short,
+            label=label(axis),
+            coordinates=tuple(map(str, versions[axis.name])),
+            package=axis.package,
+        )
+        for axis in matrix.axes
     )
 
 

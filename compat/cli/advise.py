@@ -194,10 +194,7 @@ def _card(workspace: Workspace, card: Card) -> dict[str, Any]:
         "isolation": proof.isolation,
         "stale": proof.outdated,
         "cautions": card.cautions,
-        "lifted": [
-            {"sentence": lifted.sentence, "rule": lifted.rule, "because": lifted.because}
-            for lifted in card.lifted
-        ],
+        "lifted": card.lifted,
         "as_published": card.published,
         "facts": lock_facts(card.lock, workspace.runs.get(proof.id, ()), records),
         "commands": commands(card.lock, place, workspace.matrix, card.lifted),

@@ -23,24 +23,15 @@ from compat.policy.proposal import Proposal
 from compat.policy.propose import affected_words, floors, without_axis
 
 
-def schedule_command(
-    matrix: str = MATRIX_NAME,
-    day: str = POLICY_DAY,
-    ics: Path | None = option("Write the calendar to this file."),
-) -> None:
+def schedule_command(matrix: str = MATRIX_NAME, day: str = POLICY_DAY) -> None:
     """List the coming moves of every minimum, three years ahead.
 
-    Examples: compat matrix schedule tff; compat matrix schedule tff --json; compat matrix schedule
-    tff --ics tff.ics
+    Examples: compat matrix schedule tff; compat matrix schedule tff --json
     """
     workspace = workspace_of(matrix)
     when = policy_day(day, workspace)
     snapshot = pipeline.known_on(workspace, when)
     coming = schedule(snapshot, when)
-    if ics is not None:
-        from compat.site.exports.feeds import ical
-
-        files.write(ics, ical(coming))
     if given.as_json:
         envelope(msgspec.structs.asdict(coming))
         return

@@ -23,6 +23,7 @@ from compat.declare.parsing import parsed
 from compat.declare.project import PYPROJECT, Project
 from compat.declare.suite import distribution_of, modules_of
 from compat.errors import NoPage, UsageError
+from compat.files import rendered
 from compat.index.discover import THREADS, discover, lowest_of
 from compat.index.kept import encode_catalogue
 from compat.index.metadata import wheel_to_read
@@ -260,7 +261,7 @@ def import_suite(module: str, title: str, because: str) -> SuiteDraft:
         lines=('path = "suite"', toml_line("module", module)),
         requirements=("pytest",),
         remarks=remarks,
-        texts={"suite/test_import.py": import_test(module, title)},
+        texts={"suite/test_import.py": _text("test_import.txt", module=module, title=title)},
         because=because,
     )
 
@@ -380,6 +381,10 @@ class DraftAxis(Value, frozen=True, kw_only=True):
     @property
     def reason(self) -> str:
         return f"{self.package}: {self.left_out or self.because}"
+
+    @property
+    def rule(self) -> str:
+        return f"newer-{self.name}"[:40]
 
 
 def settled_releases(package: Package) -> tuple[Release, ...]:
@@ -504,12 +509,7 @@ def trial_text(package: str, pythons: Sequence[Version], platform: str, suite: S
     axis = DraftAxis(package=package, because="checkout", name=axis_name(package), short="p")
     why = "A Python that the project requires"
     target = Target(series=tuple(pythons), platform=platform, because=why)
-    return matrix_text(target, [axis], suite, lowest="")
-
-
-_LOWEST = """# Are the declared minimums true? `compat run NAME '*+lowest'` tests them.
-lowest = true
-"""
+    return matrix_text(target, [axis], suite, has_lowest=False)
 
 
 def matrix_text(
@@ -518,113 +518,26 @@ def matrix_text(
     suite: SuiteDraft,
     quick: Sequence[str] = (),
     day: str = "this day",
-    lowest: str = _LOWEST,
+    has_lowest: bool = True,
 ) -> str:
-    subject = axes[-1]
-    builds = f"{toml_line('builds', suite.builds)}\n" if suite.builds else ""
-    cells = "".join(f"  {_quoted(cell)},\n" for cell in quick)
-    smoke = f"# The smoke cells of `compat run --quick`.\nquick = [\n{cells}]\n" if cells else ""
-    lines = "\n".join(suite.table([axis.package for axis in axes]))
-    text = f"""\
-# Proposed by `compat init` on {day}. All of it is yours to change;
-# `compat check` names what does not fit.
-name = {_quoted(subject.name)}
-title = {_quoted(subject.package)}
-subject = {_quoted(subject.name)}
-# Locks install on this and every newer glibc.
-platform = {_quoted(target.platform)}
-margin_days = 30
-{lowest}{builds}{smoke}
-[suite]
-{lines}
-
-# {target.because}.
-[[axes]]
-kind = "interpreter"
-name = "python"
-short = "py"
-{toml_line("releases", list(map(str, target.series)))}
-"""
-    for axis in axes:
-        specifier = str(axis.selector.specifier)
-        select = f"specifier = {_quoted(specifier)}, " if specifier else ""
-        text += f"""
-# {axis.reason}.
-[[axes]]
-kind = "package"
-name = {_quoted(axis.name)}
-short = {_quoted(axis.short)}
-package = {_quoted(axis.package)}
-select = {{ {select}keep = {_quoted(axis.selector.keep)} }}
-"""
-    floors = [(axis.name, axis.floor, axis.floor_because) for axis in axes if axis.floor]
-    for name, floor, because in (("python", target.series[0], target.because), *floors):
-        text += f"""
-[[floors]]
-axis = {_quoted(name)}
-at = {_quoted(str(floor))}
-because = {_quoted(because)}
-"""
-    return text + "".join(_rule(axis) for axis in axes if axis.is_bounded)
+    shown = {"target": target, "axes": axes, "suite": suite, "quick": quick, "day": day}
+    names = [axis.package for axis in axes]
+    return _text("matrix.toml", **shown, has_lowest=has_lowest, subject=axes[-1], packages=names)
 
 
-def _rule(axis: DraftAxis) -> str:
-    why = f"whether a newer {axis.package} works."
-    return f"""
-[[rules]]
-name = {_quoted(f"newer-{axis.name}"[:40])}
-effect = "relax"
-because = {_quoted(f"Relaxed cells ask the code, not the metadata, {why}")}
-when = {{ {axis.name} = "newer" }}
-relaxations = [{{ package = {_quoted(axis.package)}, to = "any" }}]
-"""
-
-
-POLICY = """\
-# How the floors move: `compat propose` shows the arithmetic. The one line
-# policy = "spec-0" instead of all these follows SPEC 0.
-default_months = 24      # how long an axis keeps a version
-cadence = "quarterly"    # floors rise on the first day of a quarter
-notice_days = 60         # how long before that day a move is announced
-witnesses = 2            # passing runs, on different days, that a move needs
-
-[[windows]]
-axis = "python"
-end_of_life = true
-because = "A Python without security fixes upstream is not supported."
-"""
-
-
-def import_test(module: str, title: str) -> str:
-    return f'''\
-"""What every release of {title} promises. Add what your users count on: one test a capability."""
-
-import importlib
-
-import pytest
-
-
-@pytest.mark.capability("import", title="Import", says="The package imports.")
-def test_the_package_imports():
-    importlib.import_module({_quoted(module)})
-
-
-@pytest.mark.capability("import.names", title="Names", says="What `__all__` names can be used.")
-def test_what_it_offers_is_there():
-    package = importlib.import_module({_quoted(module)})
-    missing = [name for name in getattr(package, "__all__", ()) if not hasattr(package, name)]
-    assert not missing
-'''
+def _text(template: str, **shown: object) -> str:
+    return rendered("compat.draft", template, shown, {"toml": _toml})
 
 
 def toml_line(key: str, value: str | Sequence[str]) -> str:
-    text = _quoted(value) if isinstance(value, str) else f"[{', '.join(map(_quoted, value))}]"
-    return f"{key} = {text}"
+    return f"{key} = {_toml(value)}"
 
 
-def _quoted(text: str) -> str:
+def _toml(value: str | Sequence[str]) -> str:
+    if not isinstance(value, str):
+        return f"[{', '.join(map(_toml, value))}]"
     # A JSON string is a TOML basic string, but for the delete character.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 # A first matrix runs within minutes: at five seconds a cell, which is usual for a small library,
@@ -670,9 +583,11 @@ def draft_of(
     axes, name = tuple(_axes(library, chosen, subject_series)), axis_name(library.name)
     names = {axis.package for axis in axes}
 
+    policy = _text("policy.toml")
+
     def declared(axes: Sequence[DraftAxis], quick: Sequence[str] = ()) -> tuple[str, Matrix]:
         text = matrix_text(target, axes, suite, quick, str(day))
-        return text, load(text.encode(), POLICY.encode(), folder=name, today=day).matrix
+        return text, load(text.encode(), policy.encode(), folder=name, today=day).matrix
 
     _, matrix = declared(axes)
     catalogue = discover(matrix, source)
@@ -683,10 +598,10 @@ def draft_of(
     needed = [
         msgspec.structs.replace(axis, is_bounded=axis.is_bounded and is_needed)
         for axis in axes
-        for is_needed in [f"newer-{axis.name}"[:40] not in planned.unneeded]
+        for is_needed in [axis.rule not in planned.unneeded]
     ]
     text, matrix = declared(needed, quick)
-    texts = {"matrix.toml": text, "policy.toml": POLICY, **suite.texts}
+    texts = {"matrix.toml": text, "policy.toml": policy, **suite.texts}
     return Draft(
         name=name,
         matrix=matrix,

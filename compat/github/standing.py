@@ -7,29 +7,37 @@ and its own tree.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
 import msgspec
 
 from compat.errors import AuthenticationError, ServiceUnreachable, UsageError
-from compat.files import unified_diff
+from compat.files import rendered, unified_diff
 from compat.github import markdown
 from compat.github.client import Again, Commit, GitHub, Thread
 from compat.github.markdown import block, code, inline, link, plain
-from compat.policy.proposal import CellEvidence, Proposal
+from compat.policy.proposal import Proposal
 from compat.policy.propose import affected_words
 from compat.rewrite.ranges import RepositoryFile
 from compat.value import Value
 
 MOST_ROWS = 40
 VERBS: dict[str, str] = {
-    "raise": "Raise",
-    "lower": "Lower",
-    "early": "Raise ahead of the calendar:",
+    "raise": "Raise the minimum ",
+    "lower": "Lower the minimum ",
+    "early": "Raise ahead of the calendar: the minimum ",
+    "extend": "Extend the matrix from ",
 }
 _EFFECTS = {"lower": "Users gain:", "extend": "The matrix then asks about:"}
+_FILTERS: dict[str, Callable[..., str]] = {
+    "inline": inline,
+    "code": code,
+    "link": link,
+    "block": block,
+    "affected": affected_words,
+}
 
 
 class Wanted(Value, frozen=True, kw_only=True):
@@ -59,20 +67,13 @@ def requested(
     diff: str = "",
     cell_url: Callable[[str], str] | None = None,
 ) -> Wanted:
-    sections = [section(proposal, cell_url) for proposal in proposals]
-    if diff:
-        sections.append(f"### The change\n\n{block(diff, 'diff')}\n")
-    sections.append(
-        "### If you do not want this\n\nClose this pull request without merging it: it stays closed"
-        " until the evidence changes. To keep a floor for longer, declare a hold in `policy.toml`,"
-        " with a reason and an end. Commits that you add here are kept.\n"
-    )
     moves = ", ".join(
         f"{p.package} {p.current} to {p.proposed}" for p in proposals if p.kind != "extend"
     )
     added = ", ".join(f"{p.package} {p.proposed}" for p in proposals if p.kind == "extend")
     parts = (moves and f"minimum {moves}", added and f"extend to {added}")
-    return _wanted(proposals, f"{title}: {'; '.join(filter(None, parts))}", sections)
+    shown = {"opening": "", "whole": proposals, "diff": diff, "cell_url": cell_url}
+    return _wanted(proposals, f"{title}: {'; '.join(filter(None, parts))}", shown)
 
 
 def waiting(
@@ -89,78 +90,17 @@ def waiting(
     ]
     count = f"{' and '.join(counts)} {'wait' if len(proposals) > 1 else 'waits'}"
     what = "proposals" if added else "moves of minimum versions"
-    opening = f"These {what} are not open; each lists its blockers.\n"
-    last = {proposal.axis: proposal for proposal in proposals}
-    sections = [section(p, cell_url, p is last[p.axis]) for p in proposals]
-    return _wanted(proposals, f"{title}: {count}", [opening, *sections])
+    opening = f"These {what} are not open; each lists its blockers."
+    last = {proposal.axis: proposal for proposal in proposals}.values()
+    shown = {"opening": opening, "whole": last, "diff": "", "cell_url": cell_url}
+    return _wanted(proposals, f"{title}: {count}", shown)
 
 
-def _wanted(proposals: Sequence[Proposal], title: str, parts: Sequence[str]) -> Wanted:
+def _wanted(proposals: Sequence[Proposal], title: str, shown: Mapping[str, Any]) -> Wanted:
     digest = hashlib.sha256("".join(p.digest for p in proposals).encode()).hexdigest()
-    return Wanted(title=plain(title), body="\n".join(parts), digest=digest)
-
-
-def section(
-    proposal: Proposal, cell_url: Callable[[str], str] | None = None, with_arithmetic: bool = True
-) -> str:
-    verb, span = VERBS.get(proposal.kind), f"{proposal.current} to {proposal.proposed}"
-    what = f"{verb} the minimum {proposal.package} from {span}"
-    if verb is None:
-        what = f"Extend the matrix from {proposal.package} {span}"
-    when = ", at once" if proposal.is_open else ""
-    if proposal.earliest is not None:
-        when = f", with the first release after {proposal.earliest}"
-    grounds = "; ".join(proposal.grounds)
-    parts = [
-        f"### {inline(what)}\n",
-        f"For {inline(proposal.release)}{when}: {inline(grounds, limit=600)}.\n",
-        *_bullets("Blockers", (objection.because for objection in proposal.objections)),
-        *_bullets(
-            "Who is affected",
-            map(affected_words, (*proposal.lost, *proposal.gained)),
-            _EFFECTS.get(proposal.kind, "A release with the new minimum no longer covers:"),
-        ),
-        *_table(proposal.evidence, cell_url),
-        *_bullets("Cells that must run first", proposal.needs, as_code=True),
-        *_bullets(
-            "The arithmetic", proposal.arithmetic if with_arithmetic else proposal.arithmetic[-1:]
-        ),
-    ]
-    return "\n".join(parts)
-
-
-def _bullets(
-    heading: str, lines: Iterable[str], opening: str = "", as_code: bool = False
-) -> list[str]:
-    items = [f"- {code(line) if as_code else inline(line, limit=700)}" for line in lines]
-    if not items:
-        return []
-    return [f"#### {heading}\n", *([f"{opening}\n"] if opening else []), *items, ""]
-
-
-def _table(evidence: Sequence[CellEvidence], cell_url: Callable[[str], str] | None) -> list[str]:
-    if not evidence:
-        return []
-    head = [
-        "| cell | verdict | newest run that counts | days of such runs | what it says |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    rows = [_line(cell, cell_url) for cell in evidence[:MOST_ROWS]]
-    more = (
-        [f"\n... and {len(evidence) - MOST_ROWS} more cells."] if len(evidence) > MOST_ROWS else []
-    )
-    return ["#### Test results\n", *head, *rows, *more, ""]
-
-
-def _line(evidence: CellEvidence, cell_url: Callable[[str], str] | None) -> str:
-    cell = link(evidence.cell, cell_url(evidence.cell)) if cell_url else code(evidence.cell)
-    verdict = evidence.verdict
-    result = verdict if evidence.outcome in ("", "pass") else f"{verdict}: {evidence.outcome}"
-    days = ", ".join(map(str, evidence.days)) or "none"
-    is_plain = evidence.supports or evidence.latest is None
-    says = evidence.word if is_plain else f"{evidence.word}: {evidence.because}"
-    newest = evidence.latest or "none"
-    return f"| {cell} | {inline(result)} | {newest} | {days} | {inline(says, limit=400)} |"
+    known = {"proposals": proposals, "verbs": VERBS, "effects": _EFFECTS, "most": MOST_ROWS}
+    body = rendered("compat.github", "proposals.md", {**known, **shown}, _FILTERS)
+    return Wanted(title=plain(title), body=body.rstrip("\n") + "\n", digest=digest)
 
 
 ROUNDS = 6

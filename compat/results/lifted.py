@@ -10,11 +10,12 @@ from packaging.utils import canonicalize_name
 
 from compat.declare.matrix import NOTHING, Rule
 from compat.declare.parsing import minor_series
+from compat.errors import listed
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.requirements import named
-from compat.value import Value
+from compat.value import Value, derive
 
 
 class Lifted(Value, frozen=True):
@@ -22,7 +23,7 @@ class Lifted(Value, frozen=True):
 
     `rule` is empty where no rule requires it and the resolver found no other way. `published` is
     empty where another package than the subject requires it; `instead` where the package is left
-    out.
+    out. `sentence` says it without the reason: `one and two 0.4.20 instead of 0.4.14`.
     """
 
     packages: tuple[str, ...]
@@ -30,17 +31,14 @@ class Lifted(Value, frozen=True):
     instead: str
     rule: str
     because: str
+    sentence: str = ""
 
-    @property
-    def sentence(self) -> str:
-        """Describe it without the reason: `one and two 0.4.20 instead of 0.4.14`."""
-        *first, last = self.packages
-        names = f"{', '.join(first)} and {last}" if first else last
-        if not self.instead:
-            return f"{names} left out"
+    def __post_init__(self) -> None:
+        words = f"{self.instead} instead of {self.published}"
         if not self.published:
-            return f"{names} {self.instead}, whatever other packages ask of it"
-        return f"{names} {self.instead} instead of {self.published}"
+            words = f"{self.instead}, whatever other packages ask of it"
+        names = listed(self.packages, len(self.packages))
+        derive(self, sentence=f"{names} {words if self.instead else 'left out'}")
 
 
 def lifted(facts: Feasibility, cell: Cell, lock: Lock) -> tuple[Lifted, ...]:

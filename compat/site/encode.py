@@ -5,12 +5,11 @@ format cannot hold are replaced.
 import datetime
 import re
 import unicodedata
-from functools import cache
 from typing import Any
 
 import msgspec
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from compat import files
 from compat.site import paths
 from compat.value import encode, encode_hook
 
@@ -40,21 +39,13 @@ def json(document: Any) -> bytes:
 
 def rendered(template: str, **shown: Any) -> bytes:
     """Return what a template of a file that is no page becomes."""
-    return _environment().get_template(template).render(shown).encode()
+    shown = {"paths": paths, **shown}
+    folder = "assets/templates"
+    return files.rendered("compat.site", template, shown, folder=folder, finalize=_fit).encode()
 
 
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("compat.site", "assets/templates"),
-        autoescape=lambda name: not (name or "").endswith((".ics", ".sql")),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-        finalize=lambda value: fit(str(value)),
-    )
-    environment.globals["paths"] = paths
-    return environment
+def _fit(value: object) -> str:
+    return fit(str(value))
 
 
 def moment(day: datetime.date) -> datetime.datetime:

@@ -109,7 +109,6 @@ def test_proposals_and_the_schedule_come_of_any_declaration(repository: Reposito
             if repository.policy:
                 _sound(came.json["data"]["proposals"])
         _answered(_compat("propose", "demo"), *codes)
-        _answered(_compat("matrix", "schedule", "demo", "--ics", "demo.ics"), *codes)
         _answered(_compat("propose", "demo", "--open", "--dry-run", "--repository", "a/b"), *codes)
         if repository.policy and _compat("propose", "demo", "--write", "--check").code == 1:
             _answered(_compat("propose", "demo"), 0, 1)

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from icalendar import Calendar
 from packaging.version import Version
 from support import floors
 from support.floors import cell
@@ -347,11 +346,6 @@ class TestTheSchedule:
         ]
         assert data["minimums"][0]["floors"] == {"python": "3.12", "dep": "1.4"}
         assert json.dumps(data["bars"])
-
-    def test_is_a_calendar_file(self, demo: Path, run: Run, tmp_path: Path) -> None:
-        path = tmp_path / "demo.ics"
-        assert run("matrix", "schedule", "demo", "--ics", str(path)).code == 0
-        assert len(Calendar.from_ical(path.read_bytes()).walk("VEVENT")) == 6
 
 
 @pytest.mark.slow

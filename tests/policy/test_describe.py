@@ -14,7 +14,7 @@ from support.floors import DAY, bad, cell, declared, green, hold, policy, ran, r
 
 from compat.declare.load import Declared
 from compat.github.markdown import faults, title_faults
-from compat.github.standing import requested, section, waiting
+from compat.github.standing import requested, waiting
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors, proposals
 from compat.results.record import Record
@@ -81,7 +81,7 @@ def test_a_cell_is_a_link_only_where_there_is_a_site() -> None:
 def test_a_long_table_is_cut_and_says_so() -> None:
     many = both()[0]
     several = [*many.evidence, *both()[-1].evidence] * 30
-    text = section(msgspec.structs.replace(many, evidence=tuple(several)))
+    text = waiting([msgspec.structs.replace(many, evidence=tuple(several))], "Demo").body
     assert text.count("\n| py") + text.count("\n| `py") == 40
     assert f"... and {len(several) - 40} more cells." in text
 

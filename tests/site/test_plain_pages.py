@@ -20,7 +20,7 @@ from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition
 from compat.site.pages.page_list import pages
 from compat.site.pages.render import Printer, assets
-from compat.site.pages.results import grid, release_view
+from compat.site.pages.results import grid, release_grid
 from compat.site.status import STYLES, is_admitted, place_style
 
 CELL = "py3.8-dep1-demo1.0"
@@ -116,7 +116,7 @@ def test_what_is_known_to_be_refused_is_nowhere_called_declared(shelf: Shelf) ->
         and not entry.is_tested
     ]
     releases = {
-        str(version): release_view(report, version)
+        str(version): release_grid(report, version)
         for version in {entry.cell.on("demo").version for entry in report.snapshot.entries}
     }
     for entry in refused:

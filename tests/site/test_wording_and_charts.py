@@ -3,16 +3,21 @@ frame.
 """
 
 import datetime
+import functools
+from typing import Any
 
 import pytest
+from bs4 import BeautifulSoup
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markupsafe import Markup
+from support.editions import edition
+from support.known import Shelf
 
 from compat.results.record import Capability
 from compat.run.outcome import CAUSES, STAGES, Failed
-from compat.site.pages.render import printable, sentence, ticked
-from compat.site.pages.reports import HEIGHT_OF_ROW, WIDTH, dots, nice, timeline
+from compat.site.pages.render import Printer, assets, printable, sentence, ticked
+from compat.site.pages.reports import nice
 from compat.site.pages.results import Doc, capability_statements, stretches
 from compat.site.wording import (
     cause_sentence,
@@ -23,8 +28,13 @@ from compat.site.wording import (
     ranges,
 )
 
-CHART = Doc(id="c", title="t", says="s", unit="")
-TABLE = ("what",), (("this",),)
+CHART: dict[str, Any] = {
+    "id": "c",
+    "title": "t",
+    "says": "s",
+    "heads": ("what",),
+    "rows": (("this",),),
+}
 DAY = datetime.date(2026, 11, 3)
 
 
@@ -113,20 +123,37 @@ def test_a_capability_is_told_as_a_browser_support_table_tells_it() -> None:
     assert capability_statements(()) == ("Not tested in any release yet.",)
 
 
+PLACE = ("x", "y", "width", "height")
+
+
+@functools.cache
+def parts() -> Any:
+    return Printer(edition(Shelf()), assets())._environment.get_template("parts.html").module
+
+
+def drawn(chart: Doc) -> BeautifulSoup:
+    return BeautifulSoup(parts().chart(chart), "html.parser")
+
+
 @given(st.lists(st.floats(0, 1e9), min_size=2, max_size=90), st.data())
 @example([1.1e-308, 5e-324], None)
 def test_dots_stay_inside_their_frame_and_in_order_on_two_bands(
     values: list[float], data: st.DataObject | None
 ) -> None:
     at = 1 if data is None else data.draw(st.integers(1, len(values) - 1))
-    chart = dots(CHART, [(str(n), v, str(v)) for n, v in enumerate(values)], *TABLE, at)
-    first, second, *points = chart.shapes
-    assert len(points) == len(values)
-    assert first.x + first.width <= second.x + 0.2
-    for shape in chart.shapes:
-        assert 0 <= shape.x <= shape.x + shape.width <= WIDTH
-        assert -0.2 <= shape.y <= shape.y + shape.height <= chart.height
-    assert [one.x for one in points] == sorted(one.x for one in points)
+    points = [(str(n), v, str(v)) for n, v in enumerate(values)]
+    chart = drawn(Doc(**CHART, unit="", points=points, at=at))
+    bands, dots = chart.select("rect.band"), chart.select("text.point")
+    first, second = [[float(str(band[name])) for name in PLACE] for band in bands]
+    assert len(dots) == len(values)
+    assert first[0] + first[2] <= second[0] + 0.2
+    for x, y, width, height in (first, second):
+        assert 0 <= x <= x + width <= 960
+        assert -0.2 <= y <= y + height <= 220
+    middles = [float(str(dot["x"])) for dot in dots]
+    assert middles == sorted(middles)
+    assert 0 <= middles[0] <= middles[-1] <= 960
+    assert all(0 <= float(str(dot["y"])) <= 220 for dot in dots)
 
 
 @given(st.floats(1e-6, 1e12))
@@ -141,7 +168,7 @@ days = st.dates(datetime.date(2015, 1, 1), datetime.date(2035, 1, 1))
     st.lists(st.tuples(st.sampled_from("abc"), days, st.none() | days), min_size=1, max_size=20),
     days,
 )
-def test_a_timeline_has_a_row_for_each_name_and_every_mark_in_its_row(
+def test_windows_have_a_row_for_each_name_and_every_span_in_its_row(
     told: list[tuple[str, datetime.date, datetime.date | None]], today: datetime.date
 ) -> None:
     spans = [
@@ -155,12 +182,14 @@ def test_a_timeline_has_a_row_for_each_name_and_every_mark_in_its_row(
         )
         for row, begin, end in told
     ]
-    dots = [Doc(row=row, begin=begin, css="works", sign="+", says=row) for row, begin, _ in told]
-    chart = timeline(CHART, [*spans, *dots], *TABLE, today)
-    names = [name for _, name in chart.ys]
+    chart = drawn(Doc(**CHART, spans=spans, today=today))
+    rules = [float(str(rule["d"]).split()[1].split("H")[0]) for rule in chart.select("path.rule")]
+    names = [tick.text for tick in chart.select("text.tick[text-anchor=end]")]
     assert sorted(names) == sorted({row for row, _, _ in told})
-    for shape in chart.shapes:
-        row = names.index(shape.says)
-        assert shape.x >= chart.left
-        assert shape.x + shape.width <= WIDTH
-        assert abs(shape.y + shape.height / 2 - chart.ys[row][0]) < HEIGHT_OF_ROW / 2
+    assert len(rules) == len(names)
+    spans_drawn = chart.select("rect.works")
+    assert len(spans_drawn) == len(told)
+    for span in spans_drawn:
+        x, y, width, height = (float(str(span[name])) for name in PLACE)
+        assert 64 <= x <= x + width <= 960
+        assert abs(y + height / 2 - rules[names.index(span.text)]) < 13

@@ -18,7 +18,7 @@ from packaging.version import Version
 from compat.advise.answer import AsPublished, as_published
 from compat.advise.commands import Commands, commands, shell_lines
 from compat.advise.request import label
-from compat.advise.rows import AdviceAxis, AdviceTable, ProofWords, ShellLines, advise_rows
+from compat.advise.rows import AdviceAxis, AdviceTable, ProofWords, ShellLines, advise_rows, axes_of
 from compat.declare.capabilities import Described
 from compat.declare.matrix import Axis, Floor
 from compat.declare.platforms import PLATFORMS, PlatformName, target_of
@@ -101,14 +101,6 @@ class Dated(Document, frozen=True, kw_only=True):
     day: datetime.date
 
 
-class AxisCoordinates(AdviceAxis, frozen=True, kw_only=True):
-    """An axis: its name, its short name in ids, what people call it, its package (null: it is the
-    interpreter), and its coordinates, oldest first.
-    """
-
-    package: str | None
-
-
 def head(report: MatrixReport) -> dict[str, Any]:
     return {"schema_version": SCHEMA_VERSION, "matrix": report.name}
 
@@ -126,18 +118,9 @@ def made(kind: type[T], source: object, **more: Any) -> T:
     return kind(**(own | more))
 
 
-def axes_of(report: MatrixReport) -> tuple[AxisCoordinates, ...]:
-    snapshot = report.snapshot
-    return tuple(
-        AxisCoordinates(
-            name=axis.name,
-            short=axis.short,
-            label=label(axis),
-            package=axis.package,
-            coordinates=tuple(map(str, snapshot.catalogue.coordinates(axis))),
-        )
-        for axis in snapshot.matrix.axes
-    )
+def _axes(report: MatrixReport) -> tuple[AdviceAxis, ...]:
+    matrix, catalogue = report.snapshot.matrix, report.snapshot.catalogue
+    return axes_of(matrix, {axis.name: catalogue.coordinates(axis) for axis in matrix.axes})
 
 
 class Counts(Value, frozen=True, kw_only=True):
@@ -179,7 +162,7 @@ class MatrixIndex(Dated, frozen=True, kw_only=True):
     suite_digest: str
     fresh_days: int
     latest: datetime.date | None
-    axes: tuple[AxisCoordinates, ...]
+    axes: tuple[AdviceAxis, ...]
     recipes: tuple[Recipe, ...]
     capabilities: tuple[str, ...]
     counts: Counts
@@ -232,7 +215,7 @@ def index_document(report: MatrixReport) -> MatrixIndex:
         suite_digest=snapshot.present.suite_digest,
         fresh_days=snapshot.present.fresh_days,
         latest=max(days, default=None),
-        axes=axes_of(report),
+        axes=_axes(report),
         recipes=RECIPES,
         capabilities=report.asked,
         unpublished=tuple(
@@ -309,7 +292,7 @@ class Cells(Dated, frozen=True, kw_only=True):
     `checkout` has the cells of the checkout that was tested last, the row HEAD of the grid.
     """
 
-    axes: tuple[AxisCoordinates, ...]
+    axes: tuple[AdviceAxis, ...]
     recipes: tuple[Recipe, ...]
     codes: dict[str, Code]
     verdicts: str
@@ -357,14 +340,6 @@ class RunSummary(Value, frozen=True, kw_only=True):
     run_url: str | None
 
 
-class LiftedRequirement(Lifted, frozen=True, kw_only=True):
-    """Published requirements that a relaxed cell does not keep: what stands in their place, by
-    which rule and why; `sentence` says the first two in words.
-    """
-
-    sentence: str
-
-
 class Links(Value, frozen=True, kw_only=True):
     """The addresses of more about a cell; `lock` is null when it has none."""
 
@@ -406,7 +381,7 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     runs: tuple[RunSummary, ...]
     log: str
     lock_digest: Sha256 | None
-    lifted: tuple[LiftedRequirement, ...]
+    lifted: tuple[Lifted, ...]
     published: AsPublished
     commands: Commands | None
     links: Links
@@ -440,7 +415,7 @@ def cells_document(report: MatrixReport, chunk: Sequence[Answer], after: str | N
     codes, letters = _coded(report)
     return Cells(
         **dated(report),
-        axes=axes_of(report),
+        axes=_axes(report),
         recipes=RECIPES,
         codes=codes,
         verdicts=letters,
@@ -491,7 +466,7 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
         runs=tuple(map(_run, records)),
         log=_log(entry, records),
         lock_digest=entry.lock_digest or None,
-        lifted=tuple(made(LiftedRequirement, each, sentence=each.sentence) for each in changed),
+        lifted=changed,
         published=as_published(report.snapshot, entry.cell),
         commands=None if lock is None else _commands(edition, report, entry, lock, changed),
         links=_links(report, entry),

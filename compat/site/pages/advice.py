@@ -2,19 +2,18 @@
 known of one version of Python or of a package beside the subject.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 
 from packaging.version import Version
 
-from compat.advise.answer import Card, Recommended
+from compat.advise.answer import Recommended, Unproven
 from compat.advise.commands import Commands, commands
 from compat.advise.request import Goal, Request, exactly, label
 from compat.declare.matrix import Axis
-from compat.declare.platforms import PlatformName, own_name
+from compat.declare.platforms import own_name
 from compat.lock.lockfile import Lock
-from compat.policy.evaluation import version_releases
+from compat.policy.evaluation import VersionRelease, version_releases
 from compat.results.answer import Answer, representative
 from compat.results.lifted import lifted
 from compat.run.outcome import Failed
@@ -25,12 +24,10 @@ from compat.site.pages.results import (
     Doc,
     cause_anchor,
     entry_page,
-    newest,
-    platform_facts,
 )
 from compat.site.paths import cell_page, page
 from compat.site.status import STYLES
-from compat.site.wording import cause_sentence, cause_words, day, ranges
+from compat.site.wording import cause_sentence, day, ranges
 from compat.value import grouped
 
 GOAL_WORDS: dict[Goal, str] = {
@@ -41,74 +38,24 @@ GOAL_WORDS: dict[Goal, str] = {
     "published": "as published",
     "minimum": "the oldest that works",
 }
-_MOST_REASONS, _MOST_NEWS, _MOST_PYTHONS = 5, 6, 5
+_MOST_PYTHONS = 5
 
 
-def home(report: MatrixReport) -> Doc:
+def goals(report: MatrixReport) -> list[tuple[str, Answer]]:
     best = [(word, report.best(goal, {})) for goal, word in GOAL_WORDS.items()]
-    subject = report.snapshot.matrix.subject
-    return Doc(
-        question=question(report, is_whole=True),
-        advice=advice(report, {}),
-        goals=[(word, proof) for word, proof in best if proof is not None],
-        pythons=_options(report, report.snapshot.matrix.interpreters, {}),
-        crossed=[crossed(report, a) for a in report.snapshot.matrix.packages if a.name != subject],
-        news=newest(report, _MOST_NEWS),
-    )
+    return [(word, proof) for word, proof in best if proof is not None]
 
 
-def platform_page(report: MatrixReport, platform: PlatformName) -> Doc:
-    return Doc(
-        question=question(report, platform=platform),
-        advice=advice(report, {}),
-        pythons=_options(report, report.snapshot.matrix.interpreters, {}),
-    )
-
-
-def answer_page(report: MatrixReport, coordinates: Mapping[str, Version]) -> Doc:
-    return Doc(advice=advice(report, coordinates), versions=version_links(report, coordinates))
-
-
-def advice(report: MatrixReport, coordinates: Mapping[str, Version]) -> Doc:
-    """Return an answer: the best card, or, if nothing fits, what blocks it and the nearest
-    combination with its changes. `says` is the answer in one short sentence, which a script reads
-    out.
-    """
+def advised(report: MatrixReport, coordinates: Mapping[str, Version]) -> Recommended | Unproven:
     axes = [axis for axis in report.snapshot.matrix.axes if axis.name in coordinates]
     wants = tuple(exactly(axis, coordinates[axis.name]) for axis in axes)
-    answer = report.answer(Request(wants=wants))
-    if isinstance(answer, Recommended):
-        others = [(other.card.proof, other.trade_off) for other in answer.alternatives]
-        return proven(report, answer.best, others)
-    nothing = "No tested combination matches"
-    changes = answer.changes if answer.nearest is not None else ()
-    return Doc(
-        says=f"{nothing}: {'; '.join(changes)}." if changes else f"{nothing}.",
-        best=answer.nearest,
-        why=_why(report, coordinates),
-        proven=False,
-        alternatives=(),
-        in_the_way=answer.in_the_way,
-        changes=answer.changes,
-    )
+    return report.answer(Request(wants=wants))
 
 
-def _why(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
-    axes = [axis for axis in report.snapshot.matrix.axes if axis.name in coordinates]
-    asked = " and ".join(f"{label(axis)} {coordinates[axis.name]}" for axis in axes)
+def why_not(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
+    asked = " and ".join(words for words, _ in version_links(report, coordinates))
     why = without(report, coordinates)
     return f"{asked}: {why}." if asked else f"{why[0].upper()}{why[1:]}."
-
-
-def proven(
-    report: MatrixReport, best: Card, alternatives: Sequence[tuple[Answer, str]] = ()
-) -> Doc:
-    return Doc(
-        says=f"{words(report, best.proof)}: {report.style(best.proof).word}.",
-        best=best,
-        proven=True,
-        alternatives=alternatives,
-    )
 
 
 def tiles(report: MatrixReport, proof: Answer) -> list[tuple[str, Version, bool]]:
@@ -164,17 +111,6 @@ def answer_pairs(report: MatrixReport) -> Iterator[dict[str, Version]]:
             yield dict(zip((first, second), each, strict=True))
 
 
-def by_others(
-    report: MatrixReport, coordinates: Mapping[str, Version]
-) -> list[tuple[str, list[Doc]]]:
-    matrix = report.snapshot.matrix
-    return [
-        (label(axis), _options(report, axis, coordinates))
-        for axis in matrix.axes
-        if axis.name not in (*coordinates, matrix.subject)
-    ]
-
-
 def crossed(report: MatrixReport, axis: Axis) -> Doc:
     """Return the best combination of each version of an axis on each Python, the newest first;
     `without` are the versions with which none works.
@@ -193,7 +129,7 @@ def crossed(report: MatrixReport, axis: Axis) -> Doc:
     return Doc(label=label(axis), pythons=pythons, rows=rows[::-1], without=ranges(without, every))
 
 
-def _options(report: MatrixReport, axis: Axis, beside: Mapping[str, Version]) -> list[Doc]:
+def options(report: MatrixReport, axis: Axis, beside: Mapping[str, Version]) -> list[Doc]:
     options = []
     for version in reversed(report.advisor.ranks.positions[axis.name]):
         coordinates = {**beside, axis.name: version}
@@ -223,48 +159,18 @@ def without(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
     )
 
 
-def question(
-    report: MatrixReport,
-    coordinates: Mapping[str, Version] | None = None,
-    is_whole: bool = False,
-    platform: PlatformName | None = None,
-) -> Doc:
-    """Return the form that asks what somebody has, with these coordinates chosen; a whole one asks
-    for the subject's version, needs and preference too. `platforms` are the others that the matrix
-    asks about, each with what is known of it.
-    """
-    matrix = report.snapshot.matrix
-    axes = [axis for axis in matrix.axes if is_whole or axis.name != matrix.subject]
-    return Doc(
-        fields=[_field(report, axis, coordinates or {}) for axis in axes],
-        is_whole=is_whole,
-        own=platform_title(own_name(matrix.platform)),
-        platform=platform,
-        platforms=platform_facts(report),
-    )
-
-
-def _field(report: MatrixReport, axis: Axis, coordinates: Mapping[str, Version]) -> Doc:
-    """A field of the form: an axis and its coordinates, the newest first. `names` are those that an
-    address or a pasted text may have for it; `why` says why no answer has the newest.
-    """
-    versions = [*report.advisor.ranks.positions[axis.name]]
-    return Doc(
-        axis=axis,
-        names=axis_names(axis),
-        versions=versions[::-1],
-        why=_of_newest(report, axis, versions),
-        chosen=coordinates.get(axis.name),
-        is_subject=axis.name == report.snapshot.matrix.subject,
-    )
+def own_title(report: MatrixReport) -> str:
+    return platform_title(own_name(report.snapshot.matrix.platform))
 
 
 def axis_names(axis: Axis) -> tuple[str, ...]:
+    """Return the names that an address or a pasted text may have for an axis."""
     return tuple(dict.fromkeys(name.lower() for name in (axis.name, axis.short, label(axis))))
 
 
-def _of_newest(report: MatrixReport, axis: Axis, versions: Sequence[Version]) -> str:
-    newest = versions[-1] if versions else None
+def newest_words(report: MatrixReport, axis: Axis) -> str:
+    """Return why no answer has the newest version of an axis; empty where one has it."""
+    newest = max(report.advisor.ranks.positions[axis.name], default=None)
     proofs = report.advisor.proofs
     if newest is None or any(proof.cell.on(axis.name).version == newest for proof in proofs):
         return ""
@@ -273,38 +179,20 @@ def _of_newest(report: MatrixReport, axis: Axis, versions: Sequence[Version]) ->
     return ", and no tested combination with it works"
 
 
-def version_page(report: MatrixReport, axis: Axis, version: Version) -> Doc:
-    coordinates = {axis.name: version}
-    entries, answer = report.entries_at(coordinates), advice(report, coordinates)
-    failed = [
-        (cause_anchor(entry.outcome), cause_sentence(entry.outcome))
-        for entry in entries
-        if entry.is_tested and isinstance(entry.outcome, Failed)
-    ]
-    kinds = [e.obstacle.kind for e in entries if e.obstacle is not None and not e.is_tested]
+def red_outcomes(entries: Sequence[Answer]) -> list[tuple[str, str]]:
+    """Return the anchor and the sentence of the cause of each tested cell that failed."""
+    failed = (entry.outcome for entry in entries if entry.is_tested)
+    return [(cause_anchor(o), cause_sentence(o)) for o in failed if isinstance(o, Failed)]
+
+
+def released(report: MatrixReport, axis: Axis, version: Version) -> VersionRelease | None:
     releases = report.snapshot.once(
         ("version-releases", axis.name), lambda: version_releases(axis, report.snapshot.catalogue)
     )
-    return Doc(
-        question=question(report, coordinates),
-        advice=answer,
-        release=next((release for release in releases if release.version == version), None),
-        bars=[b for b in report.schedule.bars if (b.axis, b.version) == (axis.name, version)],
-        beside=by_others(report, coordinates),
-        releases=[*_releases(report, entries)],
-        failures=Counter(failed).most_common(_MOST_REASONS),
-        ruled_out=[
-            (("out", cause_words(kind)), number)
-            for kind, number in Counter(kinds).most_common(_MOST_REASONS)
-        ],
-        siblings=[
-            (other, answer_path(report, {axis.name: other}), other == version)
-            for other in reversed(report.advisor.ranks.positions[axis.name])
-        ],
-    )
+    return next((release for release in releases if release.version == version), None)
 
 
-def _releases(report: MatrixReport, entries: Sequence[Answer]) -> Iterator[Doc]:
+def releases(report: MatrixReport, entries: Sequence[Answer]) -> Iterator[Doc]:
     subject = report.snapshot.matrix.subject
     by_release = grouped((entry.cell.on(subject).version, entry) for entry in entries)
     every = sorted(by_release)

@@ -15,35 +15,7 @@ from compat.site.api.documents import as_of_documents
 from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.pictures import matrix_badges
 from compat.site.install_words import platform_title
-from compat.site.pages.advice import (
-    answer_page,
-    answer_pairs,
-    answer_path,
-    embed_box,
-    home,
-    platform_page,
-    version_axes,
-    version_links,
-    version_page,
-)
-from compat.site.pages.reports import charts, roadmap, title_of
-from compat.site.pages.results import (
-    Neighbours,
-    capability_ids,
-    capability_list,
-    capability_view,
-    causes,
-    cell_view,
-    changes,
-    grid,
-    grid_parts,
-    main_python,
-    part_label,
-    plain_page,
-    release_view,
-    reliability,
-    subject_versions,
-)
+from compat.site.pages import advice, reports, results
 from compat.site.paths import (
     BUILD,
     NOT_FOUND,
@@ -173,10 +145,10 @@ def problem_link(edition: Edition, page: Page) -> str:
 def pages(edition: Edition) -> Iterator[Page]:
     yield from _whole_site(edition)
     for report in edition.reports:
-        for of_matrix in (_sections, _causes, _grids, _answers, _capabilities, _policy):
+        for of_matrix in (
+            *(_sections, _causes, _grids, _answers, _capabilities, _policy, _releases, _cells),
+        ):
             yield from of_matrix(report)
-        yield from _releases(edition, report)
-        yield from _cells(edition, report)
 
 
 def _of(report: MatrixReport | None, path: str, template: str, title: str,
@@ -206,7 +178,7 @@ def _whole_site(edition: Edition) -> Iterator[Page]:
     for report in edition.reports:
         title, home = f"{report.snapshot.matrix.title}: what works with what", page(report.name)
         about = f"What works with {report.snapshot.matrix.title}, for each Python."
-        box = partial(embed_box, report)
+        box = partial(advice.embed_box, report)
         yield of(embed_path(report.name), "embed", title, box, about=about, canonical=home)
     # The sections of the first report answer without its name too, so that short addresses work.
     names, first = {report.name for report in edition.reports}, edition.reports[0]
@@ -239,17 +211,18 @@ def _sections(report: MatrixReport) -> Iterator[Page]:
 
 
 SECTION_PAGES: dict[str, tuple[Callable[[MatrixReport], Any], str, str]] = {
-    "home": (home, "{}: what do I install?", "Tested versions, and how to install them."),
-    "plain": (plain_page, "{}: does pip install work?",
+    "home": (lambda _: None, "{}: what do I install?", "Tested versions, and how to install them."),
+    "plain": (results.plain_page, "{}: does pip install work?",
               "What pip install does today, on each Python and platform."),
-    "roadmap": (roadmap, "{}: which minimum versions move, and when?",
+    "roadmap": (reports.roadmap, "{}: which minimum versions move, and when?",
                 "Each minimum version: what it can move to, when, and what blocks it."),
     "more": (more, "More about {}", "Causes, changes, charts and reliability."),
-    "causes": (causes, "{}: why things do not work",
+    "causes": (results.causes, "{}: why things do not work",
                "Why combinations fail: each cause with its cells and releases."),
-    "charts": (charts, "{} over the releases", "Measurements that changed from a release on."),
-    "changes": (changes, "{}: what changed", "Verdicts that changed, newest first."),
-    "reliability": (reliability, "{}: how reliable are the results?",
+    "charts": (reports.charts, "{} over the releases",
+               "Measurements that changed from a release on."),
+    "changes": (results.changes, "{}: what changed", "Verdicts that changed, newest first."),
+    "reliability": (results.reliability, "{}: how reliable are the results?",
                     "How many runs, how old, in which sandbox, and what is flaky."),
     "lanes": (lambda _: None, "{}: lowest versions and pre-releases",
               "Lowest declared versions, and pre-releases of dependencies."),
@@ -257,7 +230,7 @@ SECTION_PAGES: dict[str, tuple[Callable[[MatrixReport], Any], str, str]] = {
 
 
 def _causes(report: MatrixReport) -> Iterator[Page]:
-    folded = causes(report)
+    folded = results.causes(report)
     for cause in (*folded.red, *folded.undecided):
         path = page(report.name, "causes", cause.anchor)
         title = titled(without_path(cause.sentence))
@@ -274,23 +247,23 @@ def _nothing() -> None:
 
 
 def _grids(report: MatrixReport) -> Iterator[Page]:
-    main, title = main_python(report), report.snapshot.matrix.title
+    main, title = results.main_python(report), report.snapshot.matrix.title
 
     def of(python: Version | None, number: int, path: str, canonical: str = "") -> Page:
         where = "any Python" if python is None else f"Python {python}"
-        parts = grid_parts(report, python)
-        rows = f", {part_label(parts[number])}" if parts[1:] else ""
+        parts = results.grid_parts(report, python)
+        rows = f", {results.part_label(parts[number])}" if parts[1:] else ""
         words = f"{title} on {where}{rows}"
         data = (api_path(report.name, "cells"),)
         return _of(
             report, path, "grid", titled(f"What works with {words}?", words),
-            partial(grid, report, python, number), "grid",
+            partial(results.grid, report, python, number), "grid",
             canonical=canonical, facts=(("grid", where),), data=data,
         )  # fmt: skip
 
     yield of(main, 0, page(report.name, "grid"), grid_path(report.name, main))
     for python in (*report.board, None):
-        for number in range(len(grid_parts(report, python))):
+        for number in range(len(results.grid_parts(report, python))):
             yield of(python, number, grid_part_path(report.name, python, number))
 
 
@@ -300,15 +273,15 @@ def _answers(report: MatrixReport) -> Iterator[Page]:
     for name in matrix.platforms:
         where, path = platform_title(name), page(report.name, "advise", name)
         words = titled(f"{title} on {where}", where)
-        yield of(path, "platform", words, partial(platform_page, report, name))
-    for axis, version in version_axes(report):
-        words, path = f"{label(axis)} {version}", answer_path(report, {axis.name: version})
+        yield of(path, "platform", words, partial(_same, name))
+    for axis, version in advice.version_axes(report):
+        words, path = f"{label(axis)} {version}", advice.answer_path(report, {axis.name: version})
         head = titled(f"{title} with {words}", words)
-        yield of(path, "version", head, partial(version_page, report, axis, version))
-    for pair in answer_pairs(report):
-        words = " and ".join(words for words, _ in version_links(report, pair))
+        yield of(path, "version", head, partial(_same, (axis, version)))
+    for pair in advice.answer_pairs(report):
+        words = " and ".join(words for words, _ in advice.version_links(report, pair))
         head = titled(f"What to install for {title} with {words}", f"{title} with {words}")
-        yield of(answer_path(report, pair), "answer", head, partial(answer_page, report, pair))
+        yield of(advice.answer_path(report, pair), "answer", head, partial(_same, pair))
     for proof in report.advisor.proofs:
         yield alias(page(report.name, "advise", proof.id), cell_page(proof.cell))
 
@@ -316,9 +289,9 @@ def _answers(report: MatrixReport) -> Iterator[Page]:
 def _capabilities(report: MatrixReport) -> Iterator[Page]:
     title, path = report.snapshot.matrix.title, page(report.name, "cap")
     head = f"What {title} can do, release by release"
-    yield _of(report, path, "capabilities", head, partial(capability_list, report), "cap")
-    for name in capability_ids(report):
-        words, document = report.title(name), partial(capability_view, report, name)
+    yield _of(report, path, "capabilities", head, partial(results.capability_list, report), "cap")
+    for name in results.capability_ids(report):
+        words, document = report.title(name), partial(results.capability_view, report, name)
         head = titled(f"{words}: since when, in {title}", f"{words}: since when")
         more: dict[str, Any] = {"facts": (("capability", name),)}
         more["data"] = (api_path(report.name, "capabilities", name),)
@@ -328,17 +301,17 @@ def _capabilities(report: MatrixReport) -> Iterator[Page]:
 
 def _policy(report: MatrixReport) -> Iterator[Page]:
     for proposal in report.proposals:
-        path, title = page(report.name, "proposals", proposal.id), title_of(proposal)
+        path, title = page(report.name, "proposals", proposal.id), reports.title_of(proposal)
         document = partial(_same, proposal)
         yield _of(report, path, "proposal", title, document, "roadmap")
 
 
-def _releases(edition: Edition, report: MatrixReport) -> Iterator[Page]:
-    axis, versions = report.snapshot.matrix.subject_axis, subject_versions(report)
+def _releases(report: MatrixReport) -> Iterator[Page]:
+    axis, versions = report.snapshot.matrix.subject_axis, results.subject_versions(report)
     of, package = partial(_of, report), axis.package
     for version in versions:
         words, path = f"{package} {version}", page(report.name, "release", str(version))
-        document = partial(release_view, report, version)
+        document = partial(_same, version)
         data = (api_path(report.name, "releases", axis.name, str(version)),)
         facts = (("release", words),)
         yield of(path, "release", words, document, "grid", facts=facts, data=data)
@@ -357,13 +330,12 @@ def _releases(edition: Edition, report: MatrixReport) -> Iterator[Page]:
             yield alias(page(report.name, "release", name), page(report.name, "release", str(end)))
 
 
-def _cells(edition: Edition, report: MatrixReport) -> Iterator[Page]:
-    neighbours = Neighbours(report)
+def _cells(report: MatrixReport) -> Iterator[Page]:
     for entry in report.snapshot.known:
         place = place_words(entry.cell, report.snapshot.matrix)
         style = report.style(entry)
         head = titled(f"{place}: {style.word}", f"{place}: {style.brief}", place)
-        document = partial(cell_view, edition, report, entry, neighbours)
+        document = partial(_same, entry)
         facts = (
             ("cell", entry.id),
             ("verdict", entry.kind),

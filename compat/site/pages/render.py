@@ -4,12 +4,13 @@ import datetime
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from importlib import metadata, resources
+from inspect import isfunction
 from itertools import chain
 from pathlib import Path
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,48 +20,18 @@ from jinja2.runtime import Context
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from compat.advise.request import label
-from compat.policy.calendar import missing_command
-from compat.policy.propose import affected_words
-from compat.results.answer import STATE_WORDS, Answer, representative
+from compat import errors
+from compat.advise import request
+from compat.policy import calendar, propose
+from compat.results import answer, table
+from compat.results.answer import Answer
 from compat.results.record import Capability
-from compat.results.table import SIGNS
-from compat.site import paths, status, wording
-from compat.site.api.documents import python_document
+from compat.site import install_words, paths, status, why_words, wording
+from compat.site.api import documents
 from compat.site.edition import Edition, MatrixReport, SiteFile
-from compat.site.install_words import (
-    INSTALL_STYLES,
-    LANE_QUESTIONS,
-    LANE_TITLES,
-    floor_words,
-    install_reason,
-    lane_blame,
-    no_prerelease_words,
-    platform_title,
-)
-from compat.site.pages.advice import GOAL_WORDS, lock_commands, proven, tiles, words
-from compat.site.pages.page_list import (
-    TABS,
-    Page,
-    badge_markdown,
-    badges,
-    pages,
-    problem_link,
-    section_paths,
-    titled,
-)
-from compat.site.pages.reports import proposal_diff, title_of
-from compat.site.pages.results import (
-    SHORT,
-    Doc,
-    entry_page,
-    failing,
-    install_evidence,
-    look,
-    matrix_health,
-    recipe_words,
-)
-from compat.site.why_words import BLIND_SPOTS, place_lines, unreached_sentence
+from compat.site.pages import advice, page_list, reports, results
+from compat.site.pages.page_list import Page, pages, problem_link, section_paths
+from compat.site.pages.results import Doc
 
 # What no HTML may hold becomes a replacement sign.
 _UNPRINTABLE: dict[int, str] = {
@@ -110,20 +81,10 @@ class Printer:
             keep_trailing_newline=True,
             finalize=printable,
         )
-        self._environment.filters |= {**_FILTERS, **_filters_of(edition)}
-        self._environment.globals |= {
-            "NAMES_RECIPE": status.NAMES_RECIPE,
-            "RECIPE_WORDS": wording.RECIPE_WORDS,
-            "BLIND_SPOTS": BLIND_SPOTS,
-            "TABS": TABS,
-            "GOAL_WORDS": GOAL_WORDS,
-            "SHORT": SHORT,
-            "SIGNS": SIGNS,
-            "KINDS": status.KIND_WORDS,
-            "STATES": STATE_WORDS,
-            "STYLE_OF_INSTALL": INSTALL_STYLES,
-            "LANE_TITLES": LANE_TITLES,
-            "LANE_QUESTIONS": LANE_QUESTIONS,
+        self._environment.filters |= _of_modules(_functions) | _FILTERS | _filters_of(edition)
+        self._environment.globals |= _of_modules(
+            lambda module: filter(str.isupper, vars(module))
+        ) | {
             "VERSION": metadata.version("compat-matrix"),
             "edition": edition,
             "paths": paths,
@@ -312,58 +273,47 @@ def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
         return lambda entry: show(edition.report(entry.cell.matrix), entry)
 
     return {
-        "style": shown(lambda report, entry: look(entry, report.siblings(entry))),
+        "style": shown(lambda report, entry: results.look(entry, report.siblings(entry))),
         "place": shown(
             lambda report, entry: wording.place_words(entry.cell, report.snapshot.matrix)
         ),
-        "recipe": shown(lambda _, entry: recipe_words(entry)),
-        "cell_path": shown(lambda _, entry: entry_page(entry)),
-        "failing": shown(failing),
-        "advice": shown(
-            lambda report, entry: (
-                proven(report, report.advisor.card(entry)) if entry.is_proof else None
-            )
-        ),
-        "tiles": shown(tiles),
-        "words": shown(words),
-        "markdown": partial(badge_markdown, edition),
-        "commands": lambda lock, report: lock_commands(edition, report, lock),
+        "recipe": shown(lambda _, entry: results.recipe_words(entry)),
+        "cell_path": shown(lambda _, entry: results.entry_page(entry)),
+        "failing": shown(results.failing),
+        "document": shown(partial(documents.last_cell_document, edition)),
+        "card": shown(lambda report, e: report.advisor.card(e) if e.is_proof else None),
+        "tiles": shown(advice.tiles),
+        "words": shown(advice.words),
+        "markdown": partial(page_list.badge_markdown, edition),
+        "commands": lambda lock, report: advice.lock_commands(edition, report, lock),
     }
+
+
+# What templates use of other modules, by its own name: functions are filters, constants are there
+# as they are.
+_MODULES = (
+    *(errors, request, calendar, propose, answer, table, install_words, status, why_words),
+    *(documents, page_list, reports, results, advice, wording),
+)
+
+
+def _of_modules(names: Callable[[ModuleType], Iterable[str]]) -> dict[str, Any]:
+    return {name: getattr(module, name) for module in _MODULES for name in names(module)}
+
+
+def _functions(module: ModuleType) -> list[str]:
+    own = vars(module).items()
+    return [n for n, f in own if isfunction(f) and f.__module__ == module.__name__]
 
 
 _FILTERS = {
     "why": _why,
-    "label": label,
-    "fault": wording.fault_words,
-    "cause": wording.cause_sentence,
-    "without_path": wording.without_path,
-    "kind": wording.cause_words,
-    "reason": install_reason,
-    "evidence": install_evidence,
-    "affected": affected_words,
-    "title_of": title_of,
-    "diff": proposal_diff,
-    "command": lambda needs, matrix: missing_command(matrix, needs),
-    "health": matrix_health,
-    "badges": badges,
     "tally": lambda values: Counter(values).most_common(),
-    "absent": no_prerelease_words,
-    "platform": platform_title,
-    "python": python_document,
-    "places": place_lines,
-    "unreached": unreached_sentence,
-    "floor": floor_words,
-    "blame": lambda cell, matrix: lane_blame(matrix, cell),
     "to": _to,
-    "dates": wording.plain_dates,
-    "titled": titled,
     "lines": _lines,
     "day": _day,
-    "seconds": wording.seconds,
-    "count": wording.count,
     "number": _number,
     "sentence": sentence,
     "ticked": ticked,
     "segment": paths.segment,
-    "representative": representative,
 }

@@ -1,6 +1,5 @@
 """The `site` room's charts, roadmap and proposals."""
 
-import datetime
 import math
 import sys
 from collections import Counter
@@ -22,16 +21,9 @@ from compat.site.pages.results import Doc
 from compat.site.why_words import keeper_sentence
 from compat.site.wording import day
 
-WIDTH = 960
-HEIGHT_OF_ROW = 26
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 14, 34
-_DOTS_HEIGHT, _LETTER = 220, 7.2
 # A page with so many dots a chart weighs less than 60 KiB gzipped.
 _MOST_DOTS = 100
 _UNITS = {"s": "seconds", "1/s": "per second", "x": "times", "MiB": "mebibytes"}
-# The label of a dot, its value, and how the value is written.
-Point = tuple[str, float, str]
-Rows = Sequence[tuple[str, ...]]
 
 
 def charts(report: MatrixReport) -> Doc:
@@ -69,108 +61,20 @@ def _metric(
 ) -> Doc:
     unit = values[0][2].unit
     story = f"{_story(change, values[0][2])} from {values[change.index][0].version} on"
-    chart = Doc(
+    return Doc(
         id=f"metric-{name}",
         title=f"{title} is {story}",
         says=f"{title}{f', in {_UNITS.get(unit, unit)}' if unit else ''}, as measured in the"
         f" representative cell of each release; {values[0][2].better} is better. The bands hold the"
         " middle half of the measurements before and after the change.",
         unit=unit,
-    )
-    rows = [
-        (str(c.version), _shown(m), c.entry.cell.id, day(r.started.date())) for c, r, m in values
-    ]
-    points = [(str(c.version), max(0.0, m.value), _shown(m)) for c, _, m in values]
-    return dots(
-        chart, points, ("release", unit or "value", "measured in", "on"), rows, change.index
-    )
-
-
-def dots(chart: Doc, points: Sequence[Point], heads: Sequence[str], rows: Rows, at: int) -> Doc:
-    """Return a chart of dots with two bands, of those before the number `at` and of those from it
-    on: from the first to the third quarter of their values, which is how far they scatter.
-    """
-    top = nice(max((value for _, value, _ in points), default=1.0))
-    step = (WIDTH - _LEFT - _RIGHT) / max(1, len(points))
-    room, base = _DOTS_HEIGHT - _TOP - _BOTTOM, _DOTS_HEIGHT - _BOTTOM
-    every = max(1, math.ceil(46 / step))
-    middles = [_px(_LEFT + (n + 0.5) * step) for n in range(len(points))]
-
-    def y(value: float) -> float:
-        return _px(base - value / top * room)
-
-    shapes = []
-    for begin, end in ((0, at), (at, len(points))):
-        ordered = sorted(value for _, value, _ in points[begin:end])
-        low, high = ordered[len(ordered) // 4], ordered[3 * (len(ordered) - 1) // 4]
-        shapes.append(
-            Doc(
-                x=_px(_LEFT + begin * step),
-                y=y(high),
-                width=_px((end - begin) * step),
-                height=max(2.0, _px(y(low) - y(high))),
-                css="band",
-                sign="",
-                says=f"{points[begin][0]} to {points[end - 1][0]}: {low:.4g} to {high:.4g}",
-            )
-        )
-    for n, (name, value, shown) in enumerate(points):
-        place = {"x": middles[n], "y": y(value), "width": 0, "height": 0}
-        shapes.append(Doc(**place, css="", sign="•", says=f"{name}: {shown}"))
-    return Doc(
-        **vars(chart),
-        width=WIDTH,
-        height=_DOTS_HEIGHT,
-        left=_LEFT,
-        xs=[(middles[n], point[0]) for n, point in enumerate(points) if n % every == 0],
-        ys=[(_px(base - part / 2 * room), f"{top * part / 2:g}") for part in range(3)],
-        shapes=shapes,
-        today=None,
-        table=Doc(heads=heads, rows=rows),
-    )
-
-
-def timeline(
-    chart: Doc,
-    shown: Sequence[Doc],
-    heads: Sequence[str],
-    rows: Rows,
-    today: datetime.date | None = None,
-) -> Doc:
-    """Return a chart of rows over time; the rows are in the order in which they first come. What is
-    shown has `row`, `begin`, `css`, `sign` and `says`; a stretch has an `end`, None where it is
-    open, a mark at a moment has none.
-    """
-    names = [*dict.fromkeys(mark.row for mark in shown)]
-    days = [mark.begin for mark in shown]
-    days += [mark.end for mark in shown if getattr(mark, "end", None) is not None]
-    days += [] if today is None else [today]
-    begin, end = min(days), max(days)
-    left = _px(max(_LEFT, 16 + _LETTER * max(map(len, names))))
-    scale = (WIDTH - left - 16 - _RIGHT) / max(1, (end - begin).days)
-
-    def x(day: datetime.date) -> float:
-        return _px(left + 16 + (day - begin).days * scale)
-
-    def shape(mark: Doc) -> Doc:
-        more = {"css": mark.css, "sign": mark.sign, "says": mark.says}
-        y = _TOP + names.index(mark.row) * HEIGHT_OF_ROW
-        if not hasattr(mark, "end"):
-            return Doc(x=x(mark.begin), y=y + HEIGHT_OF_ROW / 2, width=0, height=0, **more)
-        width = max(2.0, _px(x(mark.end or end) - x(mark.begin)))
-        return Doc(x=x(mark.begin), y=y + 4, width=width, height=HEIGHT_OF_ROW - 8, **more)
-
-    years = range(begin.year + (begin > datetime.date(begin.year, 1, 1)), end.year + 1)
-    return Doc(
-        **vars(chart),
-        width=WIDTH,
-        height=_TOP + HEIGHT_OF_ROW * len(names) + _BOTTOM,
-        left=left,
-        xs=[(x(datetime.date(year, 1, 1)), str(year)) for year in years],
-        ys=[(_TOP + (n + 0.5) * HEIGHT_OF_ROW, name) for n, name in enumerate(names)],
-        shapes=[shape(mark) for mark in shown],
-        today=None if today is None else x(today),
-        table=Doc(heads=heads, rows=rows),
+        points=[(str(c.version), max(0.0, m.value), _shown(m)) for c, _, m in values],
+        at=change.index,
+        heads=("release", unit or "value", "measured in", "on"),
+        rows=[
+            (str(c.version), _shown(m), c.entry.cell.id, day(r.started.date()))
+            for c, r, m in values
+        ],
     )
 
 
@@ -179,10 +83,6 @@ def nice(value: float) -> float:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= value * 0.999999)
-
-
-def _px(value: float) -> float:
-    return round(value, 1)
 
 
 def _story(change: ChangePoint, metric: Metric) -> str:
@@ -233,15 +133,16 @@ def roadmap(report: MatrixReport) -> Doc:
         title="How long each version stays in its window",
         says="From its release to the day from which the minimum may move past it. The dashed line"
         " is today; today's minimum versions are marked.",
-        unit="",
+        spans=[_span(bar, names[bar.axis]) for bar in bars],
+        today=document.day,
+        heads=("version", "released", "window ends", "upstream support ends", ""),
+        rows=rows,
     )
-    heads = ("version", "released", "window ends", "upstream support ends", "")
-    spans = [_span(bar, names[bar.axis]) for bar in bars]
     return Doc(
         arithmetic={floor.axis: floor.arithmetic for floor in floors(snapshot, snapshot.day)},
         proposed={(each.axis, each.proposed): each for each in report.proposals},
         why={snapshot.matrix.interpreters.name: _why_python(report)},
-        chart=timeline(chart, spans, heads, rows, document.day) if spans else None,
+        chart=chart if chart.spans else None,
     )
 
 

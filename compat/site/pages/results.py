@@ -10,16 +10,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from types import SimpleNamespace
+from typing import Any
 
 from msgspec.structs import replace
 from packaging.version import Version
 
 from compat.declare.capabilities import Described, group_of
 from compat.declare.matrix import Matrix, PackageAxis
-from compat.declare.platforms import own_name
 from compat.plan.cell import HEAD, Cell, Recipe
 from compat.plan.feasible import Kind
-from compat.results.answer import Answer, representative, representative_of_release
+from compat.results.answer import Answer, representative
 from compat.results.compare import ChangeKind
 from compat.results.coverage import cell_count
 from compat.results.installs import (
@@ -34,14 +34,9 @@ from compat.results.installs import (
 )
 from compat.results.record import Capability, Record
 from compat.run.outcome import Failed, Outcome, parse_outcome
-from compat.site.api.documents import (
-    last_cell_document,
-    release_document,
-)
-from compat.site.edition import Board, Edition, MatrixReport, Versions
+from compat.site.edition import Board, MatrixReport, Versions
 from compat.site.history import Event
 from compat.site.install_words import (
-    INSTALL_STYLES,
     by_python,
     install_reason,
     installable_words,
@@ -51,13 +46,11 @@ from compat.site.install_words import (
 from compat.site.paths import cell_page, grid_part_path, grid_path, page
 from compat.site.status import (
     EXPECTED,
-    NAMES_RECIPE,
     STYLES,
     StatusStyle,
     is_admitted,
     place_style,
     style_of,
-    style_then,
 )
 from compat.site.wording import (
     RECIPE_WORDS,
@@ -234,7 +227,7 @@ def changes(report: MatrixReport) -> Doc:
     for date, group in groupby(report.events, key=lambda event: event.moment.date()):
         every = [*group]
         changed = sorted((e for e in every if e.change.kind != "new"), key=_order)
-        days.append((date, [_news(report, e) for e in changed], len(every) - len(changed)))
+        days.append((date, changed, len(every) - len(changed)))
     news = [changed for changed in days if changed[1]]
     count = sum(len(changed) for _, changed, _ in news)
     shown = news[:_MOST_DAYS]
@@ -247,44 +240,31 @@ def changes(report: MatrixReport) -> Doc:
     )
 
 
-def newest(report: MatrixReport, most: int) -> list[Doc]:
+def newest(report: MatrixReport, most: int) -> list[Event]:
     changed = (event for event in report.events if event.change.kind != "new")
-    return [_news(report, event) for event in sorted(changed, key=_order)[:most]]
+    return sorted(changed, key=_order)[:most]
 
 
 def _order(event: Event) -> tuple[float, int]:
     return -event.moment.date().toordinal(), _ORDER.index(event.change.kind)
 
 
-def _heading(event: Event) -> str:
-    kind = event.change.kind
-    return OTHER_TESTS.get(kind, CHANGES[kind]) if "suite" in event.beside else CHANGES[kind]
+def heading(event: Event) -> str:
+    kind, beside = event.change.kind, event.beside
+    if "suite" not in beside or kind not in OTHER_TESTS:
+        return CHANGES[kind]
+    others = "changed too" if "lock" in beside else "did not change"
+    return f"{OTHER_TESTS[kind]}; the packages {others}"
 
 
-def _news(report: MatrixReport, event: Event) -> Doc:
-    change, verdict, entry, word = event.change, event.verdict, event.entry, _heading(event)
-    if "suite" in event.beside and change.kind in OTHER_TESTS:
-        word += f"; the packages {'changed too' if 'lock' in event.beside else 'did not change'}"
-    why = ""
+def why_changed(event: Event) -> str:
+    change, verdict = event.change, event.verdict
     if change.lost:
-        why = f"No longer works: {listed(change.lost)}."
-    elif change.gained:
-        why = f"Works now: {listed(change.gained)}."
-    elif verdict.kind != "works" and verdict.outcome is not None:
-        why = cause_sentence(verdict.outcome)
-    siblings = report.siblings(entry)
-    style = style_then(entry, verdict, siblings)
-    was_other = event.before.kind not in ("unknown", verdict.kind)
-    return Doc(
-        word=word,
-        style=style,
-        before=style_then(entry, event.before, siblings).word if was_other else "",
-        place=place_words(entry.cell, report.snapshot.matrix),
-        recipe="" if style.state in NAMES_RECIPE else recipe_words(entry),
-        path=cell_page(entry.cell),
-        why=why,
-        moment=event.moment,
-    )
+        return f"No longer works: {listed(change.lost)}."
+    if change.gained:
+        return f"Works now: {listed(change.gained)}."
+    is_red = verdict.kind != "works"
+    return cause_sentence(verdict.outcome) if is_red and verdict.outcome is not None else ""
 
 
 def matrix_health(report: MatrixReport) -> Doc:
@@ -339,17 +319,14 @@ def plain_page(report: MatrixReport) -> Doc:
             rows[-1][0].append(release)
         else:
             rows.append(([release], states, answers))
-    counts = Counter(state for _, states, _ in rows for state in states)
     days = [i.on for i in installs if i.ground == "resolver" and i.on is not None]
     return Doc(
-        own=platform_title(own_name(matrix.platform)),
         pythons=pythons,
-        platforms=platform_facts(report),
         rows=[
             (ranges(alike, releases), page(report.name, "release", alike[0]), answers)
             for alike, _, answers in rows
         ],
-        legend=[INSTALL_STYLES[state] for state in INSTALL_STYLES if counts[state]],
+        states={state for _, states, _ in rows for state in states},
         causes=[
             (cause, by_python(cause.releases, releases))
             for cause in install_causes((*installs, *snapshot.platform_installs))
@@ -787,90 +764,53 @@ def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
     return tuple(sorted(set(every)))
 
 
-def release_view(report: MatrixReport, version: Version) -> Doc:
-    """Return the page of a release. `spoken` is its representative cell, None if none was tested;
-    `cautions` are the declarations about its cells on other machines. `rows` is its own grid, a row
-    for each Python.
-    """
-    axis, versions = report.snapshot.matrix.subject_axis, subject_versions(report)
-    number, releases = versions.index(version), report.facts.subject_releases(version)
-    # A series is shown with what its newest release asks for.
-    newest = next((release for release in reversed(releases) if not release.yanked), None)
-    entries = report.entries_at({axis.name: version})
-    spoken, floor = representative_of_release(entries), report.python_floors.get(version)
+def release_grid(report: MatrixReport, version: Version) -> Doc:
+    """Return the grid of a release: a row for each Python."""
     boards = {python: board.get(version, {}) for python, board in report.board.items()}
     columns = _columns(report, [*boards.values()])
     every = sorted({others for board in boards.values() for others in board})
-    styles = Counter(
-        place_style(board[o]) for board in boards.values() for o in columns if o in board
-    )
+    styles = {place_style(board[o]) for board in boards.values() for o in columns if o in board}
     rows = [
         _row(report, f"Python {python}", grid_path(report.name, python), columns, every, board)
         for python, board in reversed(boards.items())
     ]
     shown = {place.css.split()[0] for row in rows for place in row.places if place is not None}
     return Doc(
-        version=version,
-        yanked=bool(releases) and newest is None,
-        spoken=spoken if spoken.is_tested else None,
-        # Untested cells are described on their own pages.
-        cautions=[
-            *dict.fromkeys(
-                caution
-                for entry in entries
-                if entry.lock_digest is not None
-                for caution in report.snapshot.cautions(entry)
-            )
-        ],
         others=" and ".join(other.package for other in _other_axes(report.snapshot.matrix)),
         columns=[label_of(others) for others in columns],
         rows=rows,
         legend=[style for style in _ordered(styles) if style.css.split()[0] in shown],
-        installs=release_installs(report, version),
-        # There is no reason for the minimum Python of a release whose sources were not read.
-        floor=floor if floor is not None and floor.needs is not None else None,
-        document=release_document(report, axis, version, entries),
-        cells=[entry for entry in entries if has_page(entry)],
-        older=versions[number - 1] if number else None,
-        newest=versions[-1],
-        newer=versions[number + 1] if number + 1 < len(versions) else None,
     )
+
+
+def cautions(report: MatrixReport, entries: Sequence[Answer]) -> list[str]:
+    # Untested cells are described on their own pages.
+    locked = (entry for entry in entries if entry.lock_digest is not None)
+    return [*dict.fromkeys(caution for e in locked for caution in report.snapshot.cautions(e))]
+
+
+def with_pages(entries: Sequence[Answer]) -> list[Answer]:
+    return [entry for entry in entries if has_page(entry)]
 
 
 Place = tuple[int, ...]
 
 
-def cell_view(
-    edition: Edition, report: MatrixReport, entry: Answer, neighbours: "Neighbours"
-) -> Doc:
-    cell, siblings = entry.cell, report.siblings(entry)
-    document, records = last_cell_document(edition, report, entry), report.records(entry.cell.id)
-    installed, beside = packages(report, cell.id, reversed(records)), neighbours.beside(cell)
+def attempts(report: MatrixReport, entry: Answer) -> list[tuple[Record, Any, bool]]:
+    """Return each attempt, newest first, with its record, and whether it counts."""
     counting = {run.run.started: run.outcomes for run in entry.counted}
-    return Doc(
-        cell=document,
-        entry=entry,
-        reasons=_reasons(report, entry),
-        tries=sum(len(record.outcomes) for record in records),
-        counted=[outcome for run in entry.counted for outcome in run.outcomes],
-        last=records[-1] if records else None,
-        failure=_failure(report, entry, neighbours, installed),
-        # Each attempt with its record, and whether it counts; a record of one try has no list.
-        attempts=[
-            (record, attempt, attempt.outcome in counting.get(record.started, ()))
-            for record in reversed(records)
-            for attempt in record.attempts[::-1] or (record,)
-        ],
-        recipes=[other for other in siblings if other is not entry],
-        beside=[
-            (axis, *beside[axis.name])
-            for axis in report.snapshot.matrix.axes
-            if any(beside[axis.name])
-        ],
-    )
+    return [
+        (record, attempt, attempt.outcome in counting.get(record.started, ()))
+        for record in reversed(report.records(entry.id))
+        for attempt in record.attempts[::-1] or (record,)  # a record of one has no list
+    ]
 
 
-def _reasons(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
+def neighbours(report: MatrixReport) -> "Neighbours":
+    return report.snapshot.once("neighbours", lambda: Neighbours(report))
+
+
+def reasons(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
     # A reason that names the outcome, or what fails, repeats what the page shows below.
     failing = entry.failing("combination", "unexplained", "release", "index")
     shown = () if entry.kind == "flaky" else (str(entry.outcome), ", ".join(failing) or "\0")
@@ -883,17 +823,13 @@ def _reasons(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
     return (*further, *dict.fromkeys(filter(None, (audit, known, *cautions))))
 
 
-def _failure(
-    report: MatrixReport,
-    entry: Answer,
-    neighbours: "Neighbours",
-    installed: dict[str, str],
-) -> Doc | None:
+def failure(report: MatrixReport, entry: Answer) -> Doc | None:
     outcome = entry.outcome
     fails = entry.kind in ("broken", "partial", "flaky")
     if outcome is None or not (fails or entry.faults):
         return None
-    green, others = neighbours.greener(entry) if fails else None, dict[str, str]()
+    green, others = neighbours(report).greener(entry) if fails else None, dict[str, str]()
+    installed = packages(report, entry.id, reversed(report.records(entry.id)))
     if green is not None:
         others = packages(report, green.cell.id, report.newest_records(green.cell.id))
     return Doc(
