@@ -525,7 +525,10 @@ def _shown(text: str) -> str:
 def _unnamed_conflict(case: Case) -> Made:
     asked = [fact for fact in case.all(Asked) if fact.what != PYTHON]
     needs = [fact for fact in case.all(Requires) if not fact.is_check]
-    is_conflict = "because these package versions have conflicting" in case.text.flat
+    is_conflict = re.search(
+        "because these package versions have conflicting|the following combinations of packages",
+        case.text.flat,
+    )
     if not (asked and is_conflict) or any(_ranges_that_do_not_meet(case)):
         return
     if len(needs) > 1 and {f.what for f in needs} == {needs[0].what} - {f.what for f in asked}:
@@ -534,6 +537,8 @@ def _unnamed_conflict(case: Case) -> Made:
         yield case.say("each-release-asks", packages, *lines, **fields)
         return
     names = list(dict.fromkeys(fact.what for fact in sorted(asked, key=lambda fact: fact.line)))
+    if names[1:] == []:  # then it is Python that conda names beside it
+        names += [fact.what for fact in case.all(Asked) if fact.what == PYTHON][:1]
     both = next((fact for fact in needs if fact.what in names), None)
     pin = case.pin(both.what, specifier(both.range)) if both is not None else ""
     words = {"names": " and ".join(names), "pin": pin}
@@ -1048,9 +1053,14 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     inner = case.trace.frames[-1:] if fact.kind == "+" and not is_qualified else ()
     if matched is None and inner and inner[-1].package:
         # No class is named, and the package is: what it has now was added, else it was removed.
-        of_inner = api(inner[-1].package)
-        changed = [p for p in of_inner.takers(argument) if p.is_known] if of_inner else []
-        changed.sort(key=lambda p: len(p.releases) - 1 not in p.had)
+        # Above `super` is a class of what it requires.
+        package = inner[-1].package
+        files_of = index(package) if "super(" in inner[-1].source else None
+        homes = [p for p in map(api, files_of.required if files_of else ()) if p] or [api(package)]
+        changed = [p for of in homes if of for p in of.takers(argument) if p.is_known]
+        if len({p.package for p in changed}) > 1:  # it may be of either
+            return None
+        changed.sort(key=lambda p: (len(p.releases) - 1 not in p.had, -len(p.had)))
         matched = next(iter(changed), None)
     if matched is not None:
         return _moved(case, matched, shown, fact.line, "type-error")

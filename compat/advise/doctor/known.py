@@ -433,6 +433,12 @@ class Index:
                 ranges.append(str(need.specifier))
         return [] if "" in ranges else ranges
 
+    @property
+    def required(self) -> set[str]:
+        """All packages that some release requires."""
+        needs = (requirement_of(line) for lines in self._requires.values() for line in lines)
+        return {need.name for need in needs if need is not None}
+
     def asks(self, name: str) -> bool:
         return any(self.requires(version, name) for version in self._stated)
 

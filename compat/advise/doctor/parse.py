@@ -314,11 +314,13 @@ def _no_module(match: Match) -> str:
 
 
 def _symbol(symbol: str, by: str, line: int) -> Binary:
-    what = "torch" if symbol.startswith("TH") else ""
-    mangled = re.match(r"_ZNK?S?t?(\d+)([A-Za-z_]\w*)", symbol)
-    if mangled:
-        space = mangled[2][: int(mangled[1])]
-        what = _NAMESPACES.get(space, package_of(space) if len(space) > 4 else "")
+    names, rest = [], re.search(r"\d+(.*)", symbol) if symbol.startswith("_Z") else None
+    while rest is not None:  # each name of a mangled one stands behind its length
+        length = int(symbol[rest.start() : rest.start(1)])
+        names.append(rest[1][:length])
+        rest = re.compile(r"\d+(.*)").search(symbol, rest.start(1) + length)
+    known = (_NAMESPACES.get(name) or package_of_module(name) for name in names if len(name) > 1)
+    what = "torch" if symbol.startswith("TH") else next(filter(None, known), "")
     return Binary(kind="symbol", what=what, by=by, line=line)
 
 
@@ -388,13 +390,15 @@ def _of_resolvers(text: Text) -> Made:
 
 
 def _conda(text: Text) -> Made:
-    if not re.search(r"nsatisfiableError|nothing provides|found to be i", text.flat):
+    if not re.search(r"nsatisfiable|nothing provides|found to be i", text.flat):
         return
     stated: list[Fact] = []
     for number, line in enumerate(text.lines, 1):
         stripped = line.strip()
         if not (
-            stripped.startswith("-") or "->" in stripped or re.fullmatch(r"[\w.-]+=\S+", stripped)
+            stripped.startswith("-")
+            or "->" in stripped
+            or re.fullmatch(r"[\w.-]+(?:=|\[v)\S+", stripped)
         ):
             continue
         links = [_conda_spec(part) for part in stripped.lstrip("- ").split("->")]
