@@ -200,6 +200,15 @@ def test_what_super_calls_is_of_a_required_package() -> None:
     assert (fault.direction, fault.needs) == ("older", "httpx<=0.27.2,>=0.8.0")
 
 
+def test_a_call_of_a_class_of_python_is_no_fault_of_its_caller() -> None:
+    (fault, *_) = asked(
+        f'File "{SITE}/spacy/__init__.py", line 3, in <module>\n    from . import pipeline\n'
+        "TypeError: ForwardRef._evaluate() missing 1 required keyword-only argument:"
+        " 'recursive_guard'\n"
+    )
+    assert fault.packages == ("python", "spacy")
+
+
 def test_a_size_that_is_noted_beside_an_error_is_no_fault() -> None:
     size = "numpy.ufunc size changed, may indicate binary incompatibility. Expected 192 from C"
     size += " header, got 216 from PyObject\n"

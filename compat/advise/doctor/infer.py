@@ -1082,7 +1082,8 @@ def _unplaced_call(
     if frames and not innermost and not third:
         return None  # the user's own code calls, and no package is named
     package = third or (single.pop() if len(single) == 1 else "")
-    is_pythons = "." in name and library().homes(top) and not any(map(case.mentions, owners(top)))
+    is_pythons = top[:1].isupper() and top != name and library().homes(top)
+    is_pythons = is_pythons and not any(map(case.mentions, owners(top)))
     package = PYTHON if is_pythons else package or (case.beside() if innermost else "")
     how = {"+": "not taken", "!": "missing", "#": "one too many"}[fact.kind]
     words = {"name": name, "argument": fact.argument, "how": how}
