@@ -24,7 +24,6 @@ from compat.advise.doctor.facts import (
     Changed,
     LacksName,
     NoModule,
-    Syntax,
     Text,
     grammar,
     pattern,
@@ -1183,10 +1182,12 @@ def _array(case: Case, fact: Binary) -> Finding:
 
 
 def _unparsed(case: Case) -> Made:
-    for fact in case.all(Syntax):
-        wish = wanted_by_source(fact.source)
-        matched = re.search(r"(?:site|dist)-packages/(\w+)", fact.file)
-        who = package_of(matched[1].removesuffix(".py")) if matched else ""
+    who = "".join(frame.package for frame in case.trace.frames[-1:]).replace(PYTHON, "")
+    for error in case.trace.raised:
+        if error.type not in ("SyntaxError", "TabError"):
+            continue
+        above = [line for line in case.text.lines[: error.line - 1] if line.strip(" ^~")]
+        wish = wanted_by_source("".join(above[-1:]).strip())
         if not wish and case.python is not None and case.python < Version("3.8"):
             wish = ">=3.8"  # code that a Python of that time cannot parse is mostly newer
         if not wish and not who:
@@ -1195,7 +1196,7 @@ def _unparsed(case: Case) -> Made:
         yield case.say(
             "unparsed",
             [who, PYTHON] if who and is_old else [PYTHON, who],
-            fact.line,
+            error.line,
             needs=f"python{wish}" if wish else "",
             who=who or "This code",
             wanted=wish or "of another time",

@@ -17,7 +17,6 @@ from compat.advise.doctor.facts import (
     Changed,
     LacksName,
     NoModule,
-    Syntax,
     Text,
     grammar,
     pattern,
@@ -157,7 +156,6 @@ _NAMESPACES = {"at": "torch", "c10": "torch", "caffe2": "torch", "torch": "torch
 _READS = re.compile(
     r"\b(?:load_model|model_from_\w+|(?:cls\.|_)?from_config|deserialize\w*|\w*unpickle\w*|__setstate__)\("
 )
-_CARET = re.compile(r"^\s*[\^~]+\s*$")
 
 
 def all_facts(text: Text) -> tuple[Traceback, list[Fact]]:
@@ -180,7 +178,6 @@ def _of_python(text: Text, trace: Traceback) -> Made:
         if matched:
             line = text.line_at(matched.start())
             yield Trouble(kind=entry["kind"], sentence=entry["sentence"], line=line)
-    yield from _syntax(text)
     yield from _written_by_another(trace)
     for notice in text.notices:
         stated = re.search(r"([\w-]+)[/\\]\w+\.py:.* from version \S+ when using version", notice)
@@ -339,23 +336,6 @@ def _array(match: Match, line: int, trace: Traceback, needs: str) -> Made:
         needs = grammar()["interfaces"][groups.get("of") or "api"].get(built, "")
     by = next((p for p in trace.installed if p != "numpy"), "")
     yield Binary(kind="array", what="numpy", by=by, line=line, needs=needs)
-
-
-def _syntax(text: Text) -> Made:
-    for number, line in enumerate(text.lines):
-        match = re.match(r"\s*(?:SyntaxError|TabError): ?(.*)", line)
-        if match is None:
-            continue
-        above = [each for each in text.lines[max(0, number - 4) : number] if not _CARET.match(each)]
-        places = (
-            re.search(r"\b[Ff]ile [\"']([^\"']+)[\"'], line", each) for each in text.lines[:number]
-        )
-        files = [place[1].replace("\\", "/") for place in places if place]
-        yield Syntax(
-            source=above[-1].strip() if above else "",
-            file=files[-1] if files else "",
-            line=number + 1,
-        )
 
 
 # ---- messages of installers
