@@ -1031,21 +1031,29 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     if matched is None and fact.kind == "+" and (is_pythons or not owners(f"{last}()")):
         of_python = library().accepts(last, argument)
         matched = of_python if of_python is not None and of_python.is_known else None
-    inner = case.trace.frames[-1:] if fact.kind == "+" and not is_qualified else ()
-    if matched is None and inner and inner[-1].package:
-        # No class is named, and the package is: what it has now was added, else it was removed.
-        # Above `super` is a class of what it requires.
-        package = inner[-1].package
-        files_of = index(package) if "super(" in inner[-1].source else None
-        homes = [p for p in map(api, files_of.required if files_of else ()) if p] or [api(package)]
-        changed = [p for of in homes if of for p in of.takers(argument) if p.is_known]
-        if len({p.package for p in changed}) > 1:  # it may be of either
-            return None
-        changed.sort(key=lambda p: (len(p.releases) - 1 not in p.had, -len(p.had)))
+    if matched is None and fact.kind == "+" and not is_qualified:
+        changed = _takers(case, argument)
+        if len({presence.package for presence in changed}) > 1:
+            return None  # it may be of either
         matched = next(iter(changed), None)
     if matched is not None:
         return _moved(case, matched, shown, fact.line, "type-error")
     return _unplaced_call(case, fact, name, home, keys) if fact.kind != "=" else None
+
+
+def _takers(case: Case, argument: str) -> list[Presence]:
+    """What takes an argument in the innermost package, or, above `super`, in what that requires:
+    first what has it now and was added, then what had it longest.
+    """
+    inner = case.trace.frames[-1] if case.trace.frames else None
+    if inner is None or not inner.package:
+        return []
+    files_of = index(inner.package) if "super(" in inner.source else None
+    homes = [p for p in map(api, files_of.required if files_of else ()) if p] or [
+        api(inner.package)
+    ]
+    changed = [p for of in homes if of for p in of.takers(argument) if p.is_known]
+    return sorted(changed, key=lambda p: (len(p.releases) - 1 not in p.had, -len(p.had)))
 
 
 def _unplaced_call(
