@@ -1049,10 +1049,9 @@ def _takers(case: Case, argument: str) -> list[Presence]:
     if inner is None or not inner.package:
         return []
     files_of = index(inner.package) if "super(" in inner.source else None
-    homes = [p for p in map(api, files_of.required if files_of else ()) if p] or [
-        api(inner.package)
-    ]
-    changed = [p for of in homes if of for p in of.takers(argument) if p.is_known]
+    required = [known for name in (files_of.required if files_of else ()) if (known := api(name))]
+    homes = required or filter(None, [api(inner.package)])
+    changed = [p for known in homes for p in known.takers(argument) if p.is_known]
     return sorted(changed, key=lambda p: (len(p.releases) - 1 not in p.had, -len(p.had)))
 
 
@@ -1071,9 +1070,12 @@ def _unplaced_call(
     if frames and not innermost and not third:
         return None  # the user's own code calls, and no package is named
     package = third or (single.pop() if len(single) == 1 else "")
-    is_pythons = top[:1].isupper() and top != name and library().homes(top)
-    is_pythons = is_pythons and not any(map(case.mentions, owners(top)))
-    package = PYTHON if is_pythons else package or (case.beside() if innermost else "")
+    is_class = top[:1].isupper() and top != name and not any(map(case.mentions, owners(top)))
+    package = (
+        PYTHON
+        if is_class and library().homes(top)
+        else package or (case.beside() if innermost else "")
+    )
     how = {"+": "not taken", "!": "missing", "#": "one too many"}[fact.kind]
     words = {"name": name, "argument": fact.argument, "how": how}
     return case.say("bad-call", [package, case.beside()], fact.line, **words) if package else None
