@@ -19,7 +19,8 @@ _MOST = 400  # matches of one format in a text
 _QUOTES = re.compile('["`\u2018\u2019\u201c\u201d]')
 
 NAME = r"[A-Za-z](?:[\w.-]{0,80}\w)?"
-EXTRAS = r"(?:\[[\w.,\s-]{1,80}\])?(?::[a-z][\w-]{1,30}(?= ))?"  # and a group: `demo:dev`
+# Of extras, a group, and a marker.
+EXTRAS = r"(?:\[[\w.,\s-]{1,80}\])?(?::[a-z][\w-]{1,30}(?= ))?(?:\{[^}]{1,90}\})?"
 CLAUSE = r"(?:[<>=!~^]={0,2} ?\d[\w.*+!-]{0,40}|\*)"
 RANGE = rf"(?:{CLAUSE}(?:(?:, ?| and | ?\|\|? ?){CLAUSE}){{0,12}})"
 _PY = r"\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:[ab]\d|rc\d)?"

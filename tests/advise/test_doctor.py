@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from compat.advise.doctor import infer
-from compat.advise.doctor.facts import MOST_READ, BadCall, LacksName, Text, specifier
+from compat.advise.doctor.facts import MOST_READ, BadCall, Binary, LacksName, Text, specifier
 from compat.advise.doctor.infer import Finding, case_of, findings, wanted_by_source
 from compat.advise.doctor.known import api, index
 from compat.advise.doctor.parse import PYTHON_PATTERNS, VERSION_PATTERN, read_traceback
@@ -59,6 +59,15 @@ def asked(text: str, python: str = "", listed: str = "") -> list[Finding]:
         ("Because demo (1.0) depends on dep (>=1,<2)", "demo", "dep", ">=1,<2"),
         ("UnsatisfiableError:\n  - demo -> dep[version='>=2.7,<2.8']", "demo", "dep", ">=2.7,<2.8"),
         (
+            "Problem: package demo-0.4-py27_0 requires dep 2.7*, but none of the providers can be"
+            " installed",
+            *("demo", "dep", "2.7*"),
+        ),
+        (
+            "demo * py311* is installable and it requires dep >=3.11 , which can be installed;",
+            *("demo", "dep", ">=3.11"),
+        ),
+        (
             "pkg_resources.VersionConflict: (dep 0.2 (/x), Requirement.parse('dep<0.2'), {'demo'})",
             *("demo", "dep", "<0.2"),
         ),
@@ -83,6 +92,20 @@ def asked(text: str, python: str = "", listed: str = "") -> list[Finding]:
 def test_who_requires_what_is_read(text: str, who: str, what: str, wanted: str) -> None:
     found = [(f.who, f.what, f.range) for f in facts_of(text, Requires)]
     assert (who, what, wanted) in found
+
+
+@pytest.mark.parametrize(
+    ("symbol", "library"),
+    [
+        ("_ZNR5torch7Library4_defEOSt7variant", "torch"),
+        ("_ZN10tensorflow8OpKernel11TraceStringB5cxx11E", "tensorflow"),
+        ("_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv", ""),
+        ("_ZTVN10__cxxabiv120__si_class_type_infoE", ""),
+    ],
+)
+def test_a_symbol_names_its_library_anywhere(symbol: str, library: str) -> None:
+    text = f"ImportError: /x/site-packages/demo/_c.so: undefined symbol: {symbol}"
+    assert [(fact.by, fact.what) for fact in facts_of(text, Binary)] == [("demo", library)]
 
 
 def test_both_steps_of_uv_are_read() -> None:
@@ -165,6 +188,25 @@ def test_a_call_is_that_of_the_package_whose_module_it_names() -> None:
         "TypeError: softmax() got an unexpected keyword argument 'axis'\n"
     )
     assert asked(text)[0].packages == ("tensorflow", "keras")
+
+
+def test_what_super_calls_is_of_a_required_package() -> None:
+    (fault, *_) = asked(
+        f'File "{SITE}/openai/_base_client.py", line 738, in __init__\n'
+        "    super().__init__(**kwargs)\n"
+        "TypeError: __init__() got an unexpected keyword argument 'proxies'\n"
+    )
+    assert fault.packages[0] == "httpx"
+    assert (fault.direction, fault.needs) == ("older", "httpx<=0.27.2,>=0.8.0")
+
+
+def test_a_call_of_a_class_of_python_is_no_fault_of_its_caller() -> None:
+    (fault, *_) = asked(
+        f'File "{SITE}/spacy/__init__.py", line 3, in <module>\n    from . import pipeline\n'
+        "TypeError: ForwardRef._evaluate() missing 1 required keyword-only argument:"
+        " 'recursive_guard'\n"
+    )
+    assert fault.packages == ("python", "spacy")
 
 
 def test_a_size_that_is_noted_beside_an_error_is_no_fault() -> None:
@@ -569,6 +611,27 @@ def test_a_command_ends_where_the_resolver_speaks() -> None:
         ),
         ("demo 1.0 Requires-Python >=3.9", ""),
         ("So, because app depends on dep (^2.1), version solving failed.", ""),
+        (
+            "Because only dep{python_version < '3.13'}<4.10.0 is available and demo==5.4.0 depends"
+            " on dep{python_version < '3.13'}>=4.10.0, we can conclude that",
+            "dep",
+        ),
+        (
+            "Double requirement given: dep==1.11 (from -r a.txt (line 3)) (already in dep==1.10"
+            " (from -r b.txt (line 1)), name='dep')",
+            "dep",
+        ),
+        ("In --require-hashes mode, all requirements must be pinned:\n    dep>=40 from x", ""),
+        (
+            "Unsatisfiable package specifications.\nHint: the following combinations of packages"
+            " create a conflict with the remaining packages:\n  - python 3.4*\n  - demo",
+            "demo",
+        ),
+        (
+            "UnsatisfiableError: found to be incompatible\ndep[version='<=1.15']\n"
+            "demo=1.1 -> dep[version='>=1.15.4,<2']",
+            "dep",
+        ),
     ],
 )
 def test_a_part_of_an_installers_message_is_read(text: str, culprit: str) -> None:

@@ -70,14 +70,6 @@ class Binary(Value, frozen=True):
     needs: str = ""
 
 
-class Syntax(Value, frozen=True):
-    """Python cannot parse a line of a file."""
-
-    source: str
-    file: str
-    line: int
-
-
 class Changed(Value, frozen=True):
     """The user went from one release of a package to another."""
 

@@ -24,7 +24,6 @@ from compat.advise.doctor.facts import (
     Changed,
     LacksName,
     NoModule,
-    Syntax,
     Text,
     grammar,
     pattern,
@@ -282,8 +281,6 @@ def _mended(case: Case, finding: Finding) -> Finding:
         return msgspec.structs.replace(finding, **changed)
     if name == PYTHON and wish is not None:
         changed["python"] = _python_in(case, finding, wish)
-        if finding.rank > 5:
-            changed |= _of_one_time(case, finding)
     elif name:
         is_built = finding.cause == "binary-incompatible" and not text and len(finding.packages) > 1
         changed = changed | {"pin": ""} | (_of_one_time(case, finding) if is_built else {})
@@ -318,10 +315,6 @@ def _mended(case: Case, finding: Finding) -> Finding:
         changed |= _of_one_time(case, finding)
     if (series := changed.pop("needs", "")).startswith(f"{PYTHON}==") and not changed.get("pin"):
         changed["python"] = series.removeprefix(f"{PYTHON}==").removesuffix(".*")
-    present = case.versions.get(culprit)
-    shift = dict(pin.split("==") for pin in changed.get("pin", "").split()).get(culprit)
-    if shift and present and not (finding.direction or changed.get("direction")):
-        changed["direction"] = "older" if Version(shift) < present else "newer"
     if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
         changed |= _unchecked(case, finding, changed, name or culprit)
     return msgspec.structs.replace(finding, **{k: v for k, v in changed.items() if v})
@@ -392,9 +385,6 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
         asked = maker.requires(newest, what, case.python) if newest is not None else []
         fitting = case.pin(what, specifier(asked[-1])) if asked else ""
         return {"pin": f"{by}=={newest} {fitting}"} if fitting else {}
-    if not beside:
-        # The other may be newer: nothing says which of the two is too old.
-        return {}
     asker, newest_of = (culprit, "Python") if beside == PYTHON else (beside, culprit)
     pin = case.pin(asker, ANY)
     if not pin or pin == f"{asker}=={case.versions.get(asker)}":
@@ -405,8 +395,6 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
         asked = their.requires(newest, newest_of, case.python)
         need = Requires(newest_of, "".join(asked[-1:]), 0, asker, str(newest))
         fitting = case.pin(newest_of, specifier(need.range), need) if asked else ""
-        if asked and not fitting:
-            return {}  # what the newest requires is gone
         if not fitting and known is not None and newest in their.days:
             matched = known.newest(ANY, case.python, their.days[newest])
             fitting = f"{newest_of}=={matched}" if matched is not None else ""
@@ -525,7 +513,10 @@ def _shown(text: str) -> str:
 def _unnamed_conflict(case: Case) -> Made:
     asked = [fact for fact in case.all(Asked) if fact.what != PYTHON]
     needs = [fact for fact in case.all(Requires) if not fact.is_check]
-    is_conflict = "because these package versions have conflicting" in case.text.flat
+    is_conflict = re.search(
+        "because these package versions have conflicting|the following combinations of packages",
+        case.text.flat,
+    )
     if not (asked and is_conflict) or any(_ranges_that_do_not_meet(case)):
         return
     if len(needs) > 1 and {f.what for f in needs} == {needs[0].what} - {f.what for f in asked}:
@@ -534,6 +525,8 @@ def _unnamed_conflict(case: Case) -> Made:
         yield case.say("each-release-asks", packages, *lines, **fields)
         return
     names = list(dict.fromkeys(fact.what for fact in sorted(asked, key=lambda fact: fact.line)))
+    if names[1:] == []:  # then it is Python that conda names beside it
+        names += [fact.what for fact in case.all(Asked) if fact.what == PYTHON][:1]
     both = next((fact for fact in needs if fact.what in names), None)
     pin = case.pin(both.what, specifier(both.range)) if both is not None else ""
     words = {"names": " and ".join(names), "pin": pin}
@@ -975,16 +968,9 @@ def _candidate(
     """The package whose releases differ in something: the mentioned one, the only one, or the only
     one whose newest release lacks it; else none.
     """
-    named = [p for p in packages if re.search(rf"(?<![\w-]){p}(?![\w-])", case.text.flat)]
-
-    def differing(names: Iterable[str]) -> list[Presence]:
-        presences = (presence_of(known) for p in names if (known := api(p)) is not None)
-        return [presence for presence in presences if presence is not None and presence.is_known]
-
-    # Reading a package's names is slow: a mentioned package comes first, mostly alone.
-    if len(named) == 1 and (sure := differing(named)):
-        return sure[0]
-    matched = differing(sorted(packages, key=lambda p: not case.mentions(p))[:16])
+    first = sorted(packages, key=lambda p: not case.mentions(p))[:16]
+    presences = (presence_of(known) for p in first if (known := api(p)) is not None)
+    matched = [presence for presence in presences if presence is not None and presence.is_known]
     spoken = [presence for presence in matched if case.mentions(presence.package)]
     if is_common:  # a name of many packages belongs to the mentioned one, or to none
         matched = spoken
@@ -1045,16 +1031,28 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     if matched is None and fact.kind == "+" and (is_pythons or not owners(f"{last}()")):
         of_python = library().accepts(last, argument)
         matched = of_python if of_python is not None and of_python.is_known else None
-    inner = case.trace.frames[-1:] if fact.kind == "+" and not is_qualified else ()
-    if matched is None and inner and inner[-1].package:
-        # No class is named, and the package is: what it has now was added, else it was removed.
-        of_inner = api(inner[-1].package)
-        changed = [p for p in of_inner.takers(argument) if p.is_known] if of_inner else []
-        changed.sort(key=lambda p: len(p.releases) - 1 not in p.had)
+    if matched is None and fact.kind == "+" and not is_qualified:
+        changed = _takers(case, argument)
+        if len({presence.package for presence in changed}) > 1:
+            return None  # it may be of either
         matched = next(iter(changed), None)
     if matched is not None:
         return _moved(case, matched, shown, fact.line, "type-error")
     return _unplaced_call(case, fact, name, home, keys) if fact.kind != "=" else None
+
+
+def _takers(case: Case, argument: str) -> list[Presence]:
+    """What takes an argument in the innermost package, or, above `super`, in what that requires:
+    first what has it now and was added, then what had it longest.
+    """
+    inner = case.trace.frames[-1] if case.trace.frames else None
+    if inner is None or not inner.package:
+        return []
+    files_of = index(inner.package) if "super(" in inner.source else None
+    required = [known for name in (files_of.required if files_of else ()) if (known := api(name))]
+    homes = required or filter(None, [api(inner.package)])
+    changed = [p for known in homes for p in known.takers(argument) if p.is_known]
+    return sorted(changed, key=lambda p: (len(p.releases) - 1 not in p.had, -len(p.had)))
 
 
 def _unplaced_call(
@@ -1072,7 +1070,12 @@ def _unplaced_call(
     if frames and not innermost and not third:
         return None  # the user's own code calls, and no package is named
     package = third or (single.pop() if len(single) == 1 else "")
-    package = package or (case.beside() if innermost else "")
+    is_class = top[:1].isupper() and top != name and not any(map(case.mentions, owners(top)))
+    package = (
+        PYTHON
+        if is_class and library().homes(top)
+        else package or (case.beside() if innermost else "")
+    )
     how = {"+": "not taken", "!": "missing", "#": "one too many"}[fact.kind]
     words = {"name": name, "argument": fact.argument, "how": how}
     return case.say("bad-call", [package, case.beside()], fact.line, **words) if package else None
@@ -1095,8 +1098,6 @@ def _called(case: Case, function: str) -> str:
     if not is_class:
         exact = re.findall(rf"([A-Za-z_][\w.]*\.{re.escape(function)})\(", case.text.flat)
         return exact[-1] if exact else function
-    if function == "__init__" and (stated := re.findall(r"\bclass '([A-Z]\w*)'", case.text.flat)):
-        return str(stated[-1])
     lines = [line for line in case.text.lines if re.search(r"\b[A-Z]\w*\(", line)]
     own = [line for line in lines if "Error" not in line]
     matched = re.findall(r"([A-Za-z_][\w.]*[A-Z]\w*)\(", own[-1]) if own else []
@@ -1191,12 +1192,12 @@ def _array(case: Case, fact: Binary) -> Finding:
 
 
 def _unparsed(case: Case) -> Made:
-    for fact in case.all(Syntax):
-        wish = wanted_by_source(fact.source)
-        matched = re.search(r"(?:site|dist)-packages/(\w+)", fact.file)
-        who = package_of(matched[1].removesuffix(".py")) if matched else ""
-        if case.python is not None and wish[:1] == ">" and SpecifierSet(wish).contains(case.python):
+    who = "".join(frame.package for frame in case.trace.frames[-1:]).replace(PYTHON, "")
+    for error in case.trace.raised:
+        if error.type not in ("SyntaxError", "TabError"):
             continue
+        above = [line for line in case.text.lines[: error.line - 1] if line.strip(" ^~")]
+        wish = wanted_by_source("".join(above[-1:]).strip())
         if not wish and case.python is not None and case.python < Version("3.8"):
             wish = ">=3.8"  # code that a Python of that time cannot parse is mostly newer
         if not wish and not who:
@@ -1205,7 +1206,7 @@ def _unparsed(case: Case) -> Made:
         yield case.say(
             "unparsed",
             [who, PYTHON] if who and is_old else [PYTHON, who],
-            fact.line,
+            error.line,
             needs=f"python{wish}" if wish else "",
             who=who or "This code",
             wanted=wish or "of another time",

@@ -17,11 +17,9 @@ from compat.advise.doctor.facts import (
     Changed,
     LacksName,
     NoModule,
-    Syntax,
     Text,
     grammar,
     pattern,
-    requirement_of,
     version_of,
 )
 from compat.advise.doctor.known import index, owners, package_of, package_of_module
@@ -116,8 +114,6 @@ def read_traceback(text: Text) -> Traceback:
         path, package = where["path"].replace("\\", "/"), ""
         if matched := _PACKAGES.search(path):
             package = package_of(matched[2].removesuffix(".py").partition(".")[0])
-        elif re.search(r"/usr/src/(\w+)/\1/", path):
-            package = package_of(path.split("/")[3])
         elif _PYTHON.search(path):
             package = "python"
         inside = re.match(r"\S{0,60}?,? ?in (<?[\w.]+>?)", line[where.end() :])
@@ -140,9 +136,6 @@ def _source(lines: list[str], number: int) -> str:
         if _is_place(line):
             break
     following = lines[number].strip() if number < len(lines) else ""
-    inline = lines[number - 1].partition(".py:")[2].partition(" ")[2]
-    if inline and not inline.startswith("in "):
-        return inline.strip()
     if pattern("raised").match(following) or pattern("file").search(following):
         return ""
     return re.sub(r"^(?:❱\s*)?\d*\s+(?=[a-z])", "", following)
@@ -163,7 +156,6 @@ _NAMESPACES = {"at": "torch", "c10": "torch", "caffe2": "torch", "torch": "torch
 _READS = re.compile(
     r"\b(?:load_model|model_from_\w+|(?:cls\.|_)?from_config|deserialize\w*|\w*unpickle\w*|__setstate__)\("
 )
-_CARET = re.compile(r"^\s*[\^~]+\s*$")
 
 
 def all_facts(text: Text) -> tuple[Traceback, list[Fact]]:
@@ -186,7 +178,6 @@ def _of_python(text: Text, trace: Traceback) -> Made:
         if matched:
             line = text.line_at(matched.start())
             yield Trouble(kind=entry["kind"], sentence=entry["sentence"], line=line)
-    yield from _syntax(text)
     yield from _written_by_another(trace)
     for notice in text.notices:
         stated = re.search(r"([\w-]+)[/\\]\w+\.py:.* from version \S+ when using version", notice)
@@ -282,11 +273,6 @@ def _cannot_import(match: Match, line: int, trace: Traceback) -> Made:
         statement = rf"from ([\w.]+) import (?:(?! import )[^#]){{0,200}}?\b{name}\b"
         asked = re.findall(statement, above)
         module = asked[-1] if asked else ""
-    if module.startswith("."):
-        inside = next((f.path for f in reversed(trace.frames) if f.package), "").split("-packages/")
-        rest, folders = module.lstrip("."), inside[-1].split("/")
-        folders = folders[: len(folders) + len(rest) - len(module)]
-        module = ".".join(filter(None, [*folders, rest])) if inside[1:] else ""
     if module:
         yield LacksName(module=module, name=name, line=line, file=match["file"] or "")
 
@@ -314,11 +300,13 @@ def _no_module(match: Match) -> str:
 
 
 def _symbol(symbol: str, by: str, line: int) -> Binary:
-    what = "torch" if symbol.startswith("TH") else ""
-    mangled = re.match(r"_ZNK?S?t?(\d+)([A-Za-z_]\w*)", symbol)
-    if mangled:
-        space = mangled[2][: int(mangled[1])]
-        what = _NAMESPACES.get(space, package_of(space) if len(space) > 4 else "")
+    names, rest = [], re.search(r"\d+(.*)", symbol) if symbol.startswith("_Z") else None
+    while rest is not None:  # each name of a mangled one stands behind its length
+        length = int(symbol[rest.start() : rest.start(1)])
+        names.append(rest[1][:length])
+        rest = re.compile(r"\d+(.*)").search(symbol, rest.start(1) + length)
+    known = (_NAMESPACES.get(name) or package_of_module(name) for name in names if len(name) > 1)
+    what = "torch" if symbol.startswith("TH") else next(filter(None, known), "")
     return Binary(kind="symbol", what=what, by=by, line=line)
 
 
@@ -350,23 +338,6 @@ def _array(match: Match, line: int, trace: Traceback, needs: str) -> Made:
     yield Binary(kind="array", what="numpy", by=by, line=line, needs=needs)
 
 
-def _syntax(text: Text) -> Made:
-    for number, line in enumerate(text.lines):
-        match = re.match(r"\s*(?:SyntaxError|TabError): ?(.*)", line)
-        if match is None:
-            continue
-        above = [each for each in text.lines[max(0, number - 4) : number] if not _CARET.match(each)]
-        places = (
-            re.search(r"\b[Ff]ile [\"']([^\"']+)[\"'], line", each) for each in text.lines[:number]
-        )
-        files = [place[1].replace("\\", "/") for place in places if place]
-        yield Syntax(
-            source=above[-1].strip() if above else "",
-            file=files[-1] if files else "",
-            line=number + 1,
-        )
-
-
 # ---- messages of installers
 
 PYTHON_PATTERNS: tuple[str, ...] = tuple(grammar()["site"]["pythons"])
@@ -388,13 +359,15 @@ def _of_resolvers(text: Text) -> Made:
 
 
 def _conda(text: Text) -> Made:
-    if not re.search(r"nsatisfiableError|nothing provides|found to be i", text.flat):
+    if not re.search(r"nsatisfiable|nothing provides|found to be i", text.flat):
         return
     stated: list[Fact] = []
     for number, line in enumerate(text.lines, 1):
         stripped = line.strip()
         if not (
-            stripped.startswith("-") or "->" in stripped or re.fullmatch(r"[\w.-]+=\S+", stripped)
+            stripped.startswith("-")
+            or "->" in stripped
+            or re.fullmatch(r"[\w.-]+(?:=|\[v)\S+", stripped)
         ):
             continue
         links = [_conda_spec(part) for part in stripped.lstrip("- ").split("->")]
@@ -436,8 +409,6 @@ def _listed(text: Text) -> Made:
             line,
         ):
             continue
-        if "we can conclude" in text.flat:
-            continue  # the versions are those that a resolver considered
         for match in list(_INSTALLED.finditer(line))[:40]:
             name = match[1].lower()
             if name not in grammar()["lists"]["no_package"] and not name.endswith(".py"):
@@ -462,8 +433,6 @@ def _of_words(text: Text, trace: Traceback) -> Made:
             is_tools = "generated code" not in near and pattern("of_a_tool").search(near)
             if is_tools or not pattern("asks").search(around):
                 continue
-            if requirement_of(text.lines[text.line_at(match.start()) - 1]):
-                continue  # a line of a list
             fact = _fact(match, entry.get("range", ""), text, trace)
             # `>=0` is what a tool prints for no requirement.
             if (
@@ -533,5 +502,3 @@ def _found(match: Match, fact: Requires, text: Text) -> Made:
         matched = stated["v"] if stated else None
     if matched and version_of(matched):
         yield Have(what=fact.what, version=matched, line=fact.line)
-    if groups.get("who") and groups.get("v"):
-        yield Have(what=fact.who, version=groups["v"], line=fact.line)
