@@ -281,6 +281,8 @@ def _mended(case: Case, finding: Finding) -> Finding:
         return msgspec.structs.replace(finding, **changed)
     if name == PYTHON and wish is not None:
         changed["python"] = _python_in(case, finding, wish)
+        if finding.rank > 5:
+            changed |= _of_one_time(case, finding)
     elif name:
         is_built = finding.cause == "binary-incompatible" and not text and len(finding.packages) > 1
         changed = changed | {"pin": ""} | (_of_one_time(case, finding) if is_built else {})
@@ -315,6 +317,10 @@ def _mended(case: Case, finding: Finding) -> Finding:
         changed |= _of_one_time(case, finding)
     if (series := changed.pop("needs", "")).startswith(f"{PYTHON}==") and not changed.get("pin"):
         changed["python"] = series.removeprefix(f"{PYTHON}==").removesuffix(".*")
+    present = case.versions.get(culprit)
+    shift = dict(pin.split("==") for pin in changed.get("pin", "").split()).get(culprit)
+    if shift and present and not (finding.direction or changed.get("direction")):
+        changed["direction"] = "older" if Version(shift) < present else "newer"
     if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
         changed |= _unchecked(case, finding, changed, name or culprit)
     return msgspec.structs.replace(finding, **{k: v for k, v in changed.items() if v})
@@ -385,6 +391,9 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
         asked = maker.requires(newest, what, case.python) if newest is not None else []
         fitting = case.pin(what, specifier(asked[-1])) if asked else ""
         return {"pin": f"{by}=={newest} {fitting}"} if fitting else {}
+    if not beside:
+        # The other may be newer: nothing says which of the two is too old.
+        return {}
     asker, newest_of = (culprit, "Python") if beside == PYTHON else (beside, culprit)
     pin = case.pin(asker, ANY)
     if not pin or pin == f"{asker}=={case.versions.get(asker)}":
@@ -395,6 +404,8 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
         asked = their.requires(newest, newest_of, case.python)
         need = Requires(newest_of, "".join(asked[-1:]), 0, asker, str(newest))
         fitting = case.pin(newest_of, specifier(need.range), need) if asked else ""
+        if asked and not fitting:
+            return {}  # what the newest requires is gone
         if not fitting and known is not None and newest in their.days:
             matched = known.newest(ANY, case.python, their.days[newest])
             fitting = f"{newest_of}=={matched}" if matched is not None else ""
@@ -968,9 +979,16 @@ def _candidate(
     """The package whose releases differ in something: the mentioned one, the only one, or the only
     one whose newest release lacks it; else none.
     """
-    first = sorted(packages, key=lambda p: not case.mentions(p))[:16]
-    presences = (presence_of(known) for p in first if (known := api(p)) is not None)
-    matched = [presence for presence in presences if presence is not None and presence.is_known]
+    named = [p for p in packages if re.search(rf"(?<![\w-]){p}(?![\w-])", case.text.flat)]
+
+    def differing(names: Iterable[str]) -> list[Presence]:
+        presences = (presence_of(known) for p in names if (known := api(p)) is not None)
+        return [presence for presence in presences if presence is not None and presence.is_known]
+
+    # Reading a package's names is slow: a mentioned package comes first, mostly alone.
+    if len(named) == 1 and (sure := differing(named)):
+        return sure[0]
+    matched = differing(sorted(packages, key=lambda p: not case.mentions(p))[:16])
     spoken = [presence for presence in matched if case.mentions(presence.package)]
     if is_common:  # a name of many packages belongs to the mentioned one, or to none
         matched = spoken
@@ -1098,6 +1116,8 @@ def _called(case: Case, function: str) -> str:
     if not is_class:
         exact = re.findall(rf"([A-Za-z_][\w.]*\.{re.escape(function)})\(", case.text.flat)
         return exact[-1] if exact else function
+    if function == "__init__" and (stated := re.findall(r"\bclass '([A-Z]\w*)'", case.text.flat)):
+        return str(stated[-1])
     lines = [line for line in case.text.lines if re.search(r"\b[A-Z]\w*\(", line)]
     own = [line for line in lines if "Error" not in line]
     matched = re.findall(r"([A-Za-z_][\w.]*[A-Z]\w*)\(", own[-1]) if own else []
@@ -1198,6 +1218,8 @@ def _unparsed(case: Case) -> Made:
             continue
         above = [line for line in case.text.lines[: error.line - 1] if line.strip(" ^~")]
         wish = wanted_by_source("".join(above[-1:]).strip())
+        if case.python is not None and wish[:1] == ">" and SpecifierSet(wish).contains(case.python):
+            continue
         if not wish and case.python is not None and case.python < Version("3.8"):
             wish = ">=3.8"  # code that a Python of that time cannot parse is mostly newer
         if not wish and not who:

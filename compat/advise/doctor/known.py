@@ -223,10 +223,18 @@ class Api:
         public, top = self._public(module), module.partition(".")[0]
         spans = [each for m in public or [module] for each in self._spans_of(m, name)]
         unsure = [] if spans else self._spans_of(module, "?")
-        if spans and module == top and (files := index(self.package)) and api(name):
+        if public and spans:  # unsure where it is a module of another kind
+            known = {each for m in public for each in self._spans_of(m, "")}
+            lacking = self.name(top, module.split(".")[1]).had - self._presence(known).had
+            unsure = [f"{number}-{number}" for number in lacking]
+        elif spans and module == top and (files := index(self.package)) and api(name):
             # A package shows another one that it requires: `demo.dep` for `dep`.
             requiring = (n for n, v in enumerate(self.releases) if files.requires(v, name))
             spans += [f"{number}-{number}" for number in requiring]
+        elif not spans and module not in self._modules:
+            above, _, inner = module.rpartition(".")
+            if above in self._modules and inner:
+                spans = self._spans_of(above, f"{inner}.{name}")
         return self._presence(spans, unsure)
 
     def _public(self, module: str) -> list[str]:
@@ -291,6 +299,10 @@ class Api:
                 called = path.partition(":")[2].removesuffix(".__init__").removesuffix(".__new__")
                 # A function with `**` takes any.
                 open_to = "" if argument[:1] in "!#=" else changed.get("**", "")
+                if argument[:1] == "#":  # this many are accepted where the most is not less
+                    most = [p for p in changed if p[0] == "#" and int(p[1:]) >= int(argument[1:])]
+                    open_to = ",".join([*(changed[p] for p in most), changed.get("*", "")])
+                    open_to = open_to if any(p[0] in "#*" for p in changed) else ""
                 if (called == last or called.endswith(f".{last}")) and (
                     argument in changed or open_to
                 ):

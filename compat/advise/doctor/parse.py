@@ -20,6 +20,7 @@ from compat.advise.doctor.facts import (
     Text,
     grammar,
     pattern,
+    requirement_of,
     version_of,
 )
 from compat.advise.doctor.known import index, owners, package_of, package_of_module
@@ -114,6 +115,8 @@ def read_traceback(text: Text) -> Traceback:
         path, package = where["path"].replace("\\", "/"), ""
         if matched := _PACKAGES.search(path):
             package = package_of(matched[2].removesuffix(".py").partition(".")[0])
+        elif re.search(r"/usr/src/(\w+)/\1/", path):
+            package = package_of(path.split("/")[3])
         elif _PYTHON.search(path):
             package = "python"
         inside = re.match(r"\S{0,60}?,? ?in (<?[\w.]+>?)", line[where.end() :])
@@ -136,6 +139,9 @@ def _source(lines: list[str], number: int) -> str:
         if _is_place(line):
             break
     following = lines[number].strip() if number < len(lines) else ""
+    inline = lines[number - 1].partition(".py:")[2].partition(" ")[2]
+    if inline and not inline.startswith("in "):
+        return inline.strip()
     if pattern("raised").match(following) or pattern("file").search(following):
         return ""
     return re.sub(r"^(?:❱\s*)?\d*\s+(?=[a-z])", "", following)
@@ -273,6 +279,11 @@ def _cannot_import(match: Match, line: int, trace: Traceback) -> Made:
         statement = rf"from ([\w.]+) import (?:(?! import )[^#]){{0,200}}?\b{name}\b"
         asked = re.findall(statement, above)
         module = asked[-1] if asked else ""
+    if module.startswith("."):
+        inside = next((f.path for f in reversed(trace.frames) if f.package), "").split("-packages/")
+        rest, folders = module.lstrip("."), inside[-1].split("/")
+        folders = folders[: len(folders) + len(rest) - len(module)]
+        module = ".".join(filter(None, [*folders, rest])) if inside[1:] else ""
     if module:
         yield LacksName(module=module, name=name, line=line, file=match["file"] or "")
 
@@ -359,7 +370,9 @@ def _of_resolvers(text: Text) -> Made:
 
 
 def _conda(text: Text) -> Made:
-    if not re.search(r"nsatisfiable|nothing provides|found to be i", text.flat):
+    if not re.search(
+        r"nsatisfiableError|Unsatisfiable package|nothing provides|found to be i", text.flat
+    ):
         return
     stated: list[Fact] = []
     for number, line in enumerate(text.lines, 1):
@@ -409,6 +422,8 @@ def _listed(text: Text) -> Made:
             line,
         ):
             continue
+        if "we can conclude" in text.flat:
+            continue  # the versions are those that a resolver considered
         for match in list(_INSTALLED.finditer(line))[:40]:
             name = match[1].lower()
             if name not in grammar()["lists"]["no_package"] and not name.endswith(".py"):
@@ -433,6 +448,8 @@ def _of_words(text: Text, trace: Traceback) -> Made:
             is_tools = "generated code" not in near and pattern("of_a_tool").search(near)
             if is_tools or not pattern("asks").search(around):
                 continue
+            if requirement_of(text.lines[text.line_at(match.start()) - 1]):
+                continue  # a line of a list
             fact = _fact(match, entry.get("range", ""), text, trace)
             # `>=0` is what a tool prints for no requirement.
             if (
@@ -502,3 +519,5 @@ def _found(match: Match, fact: Requires, text: Text) -> Made:
         matched = stated["v"] if stated else None
     if matched and version_of(matched):
         yield Have(what=fact.what, version=matched, line=fact.line)
+    if groups.get("who") and groups.get("v"):
+        yield Have(what=fact.who, version=groups["v"], line=fact.line)
