@@ -31,7 +31,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "docs" / "findings.md", ROOT / "docs" / "errors.md")
 AUDIT = ROOT / "tests" / "benchmarks" / "audit.jsonl"
 # Verdicts are dated, and so is the page.
-DAY = datetime.date(2026, 11, 28)
+DAY = datetime.date(2026, 11, 29)
 RANKS = ("works", "partial", "flaky", "broken", "unknown", "infeasible")
 BLOCK = re.compile(r"(<!-- ([a-z-]+)\.([a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

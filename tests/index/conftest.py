@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 from support.fake_index import FakeIndex
 
@@ -25,12 +26,12 @@ def other_index() -> Iterator[FakeIndex]:
 
 @pytest.fixture
 def quick() -> ResponseLimits:
-    """Limits under which every fault shows within a second or two."""
+    """Small limits, of which those of time hold on a loaded machine."""
     return ResponseLimits(
-        connect=1,
-        silence=0.5,
-        total=1.2,
-        wheel_total=2,
+        connect=10,
+        silence=10,
+        total=20,
+        wheel_total=20,
         retries=2,
         back_off=0.01,
         retry_after_max=1,
@@ -38,3 +39,9 @@ def quick() -> ResponseLimits:
         max_metadata_bytes=20_000,
         max_wheel_bytes=2_000_000,
     )
+
+
+@pytest.fixture
+def impatient(quick: ResponseLimits) -> ResponseLimits:
+    """Limits under which a slow server is given up within a second or two."""
+    return msgspec.structs.replace(quick, silence=0.5, total=1.2)

@@ -110,16 +110,18 @@ def test_an_index_in_lasting_trouble_is_asked_a_few_times_only(
 
 
 def test_a_body_that_drips_meets_the_deadline_for_the_whole(
-    index: FakeIndex, quick: ResponseLimits
+    index: FakeIndex, impatient: ResponseLimits
 ) -> None:
     index.page("thing", drip(b" " * 1000, 0.05))
-    assert "within 1.2 s" in trouble(index, quick)
+    assert "within 1.2 s" in trouble(index, impatient)
 
 
-def test_a_body_that_drips_leaves_no_thread_behind(index: FakeIndex, quick: ResponseLimits) -> None:
+def test_a_body_that_drips_leaves_no_thread_behind(
+    index: FakeIndex, impatient: ResponseLimits
+) -> None:
     index.page("thing", drip(b" " * 400, 0.05))  # 20 s
     before = set(threading.enumerate())
-    trouble(index, quick)
+    trouble(index, impatient)
     for thread in set(threading.enumerate()) - before:
         if thread.name == THREAD_NAME:
             thread.join(60)
@@ -127,17 +129,17 @@ def test_a_body_that_drips_leaves_no_thread_behind(index: FakeIndex, quick: Resp
 
 
 def test_headers_that_drip_meet_the_deadline_for_the_whole(
-    index: FakeIndex, quick: ResponseLimits
+    index: FakeIndex, impatient: ResponseLimits
 ) -> None:
     index.page("thing", drip_headers(0.05))
-    assert "within 1.2 s" in trouble(index, quick)
+    assert "within 1.2 s" in trouble(index, impatient)
 
 
 def test_an_index_that_says_nothing_is_not_waited_for(
-    index: FakeIndex, quick: ResponseLimits
+    index: FakeIndex, impatient: ResponseLimits
 ) -> None:
     index.page("thing", silent(5))
-    trouble(index, quick)
+    trouble(index, impatient)
 
 
 @pytest.mark.parametrize(
