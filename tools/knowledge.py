@@ -2,6 +2,7 @@
 Python, and published requirements.
 
     python tools/knowledge.py PACKAGE...          names, wheels and requirements
+    python tools/knowledge.py --again PACKAGE...  the same, with all that was read before
     python tools/knowledge.py --index PACKAGE...  wheels and requirements alone
     python tools/knowledge.py --python PATH...    of Python's own library, by interpreters
     python tools/knowledge.py --known 1/6         a part of all that are known, again
@@ -360,7 +361,7 @@ def pythons_of(release):
     )
 
 
-def generate(name, is_read=True):
+def generate(name, is_read=True, is_again=False):
     began = time.time()
     source = PyPISource(settings(), Path(os.environ.get("KNOWLEDGE_CACHE", "/tmp/knowledge-cache")))
     package = source.package(name)
@@ -398,7 +399,7 @@ def generate(name, is_read=True):
         for archive in release.artifacts
         if archive.filename.endswith(".tar.gz")
     }
-    size, count = read(name, Index(index), archives) if is_read else (0, 0)
+    size, count = read(name, Index(index), archives, is_again) if is_read else (0, 0)
     print(
         f"{name}: {count} of {len(by_version)} releases, {size // 1000} + {small // 1000} kB,"
         f" {time.time() - began:.0f} s, {time.process_time():.0f} CPU s",
@@ -406,7 +407,7 @@ def generate(name, is_read=True):
     )
 
 
-def read(name, known, archives):
+def read(name, known, archives, is_again=False):
     path, cache, api = FOLDER / f"{name}.api.xz", {}, {}
     before = json.loads(lzma.decompress(path.read_bytes())) if path.exists() else None
     having = [Version(v) for v in before["releases"]] if before else []
@@ -415,8 +416,10 @@ def read(name, known, archives):
         for v in sorted(known.versions)
         if v in archives or (known.is_wheel(v) and known.pythons(v))
     ]
-    anchors = spread([v for v in having if v in usable], ANCHORS)
-    new = [v for v in sampled(usable, MOST.get(name, 30)) if v not in having]
+    new = {*sampled(usable, MOST.get(name, 30))} - {*having}
+    if is_again:  # what a fault of this file wrote then
+        new, having, before = new | {v for v in having if v in usable}, [], None
+    new, anchors = sorted(new), spread([v for v in having if v in usable], ANCHORS)
     with tempfile.TemporaryDirectory() as folder:
         for version in [*anchors, *new] if new else []:
             pythons = known.pythons(version) or [Version("3.8")]
@@ -774,10 +777,10 @@ def names_of_all():
     print(f"names: {len(owners)} owners, {(size + len(data)) // 1000} kB")
 
 
-def each(packages, is_read):
+def each(packages, is_read, is_again=False):
     for package in packages:
         try:
-            generate(package, is_read)
+            generate(package, is_read, is_again)
         except Exception as error:
             print(f"{package}: {type(error).__name__} {error}"[:300], flush=True)
 
@@ -798,6 +801,8 @@ if __name__ == "__main__":
                 each([package], (FOLDER / f"{package}.api.xz").exists())
                 if package in spoken_of:
                     say([package])
+        case ["--again", *packages]:
+            each(packages, is_read=True, is_again=True)
         case ["--index", *packages]:
             each(packages, is_read=False)
         case packages:
