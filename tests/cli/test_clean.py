@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from packaging.version import Version
+from support import zoo
 from support.fake_index import FakeIndex
 from support.ran import Ran, called
 from support.zoo import Animal, Repository, pytest_and_its_needs, wheel
@@ -40,6 +41,8 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
     """
     index, root = FakeIndex(), tmp_path_factory.mktemp("used")
     tools = pytest_and_its_needs()
+    # Its own, where other repositories share theirs with those of tests that run beside these.
+    (root / "cache" / zoo.level() / "bytecode").mkdir(parents=True)
     repository = Repository(root / "repository", root / "cache", index, GOOD, tools)
     assert repository.run("run", "zoo", repository.cell, "--keep")[0] == 0
     yield repository

@@ -1794,6 +1794,7 @@ def first_after(site: Site, block: Block, said: Said) -> bool:
 def then_and_now(site: Site, block: Block, said: Said) -> bool:
     cell, day_of = linked(site, block), block.path.split("/")[2]
     kinds = {"works": "works", "broken": "broken", **{v: k for k, v in WORDS.items()}}
+    kinds["no answer yet"] = "unknown"
     past = site.api(f"as-of/{day_of}")["verdicts"]
     return (kinds[said[2]], kinds[said[3]]) == (past[cell], site.cells[cell]["verdict"])
 
