@@ -303,7 +303,7 @@ def _of_modules(names: Callable[[ModuleType], Iterable[str]]) -> dict[str, Any]:
 
 def _functions(module: ModuleType) -> list[str]:
     own = vars(module).items()
-    return [n for n, f in own if isfunction(f) and f.__module__ == module.__name__]
+    return [n for n, f in own if isfunction(f) and f.__module__ == module.__name__ and n[0] != "_"]
 
 
 _FILTERS = {
