@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
 from msgspec.structs import replace
 from packaging.version import Version
 
@@ -17,15 +16,14 @@ from compat.advise.answer import positions
 from compat.advise.request import Request, wanted_coordinates
 from compat.cli.arguments import given
 from compat.cli.machine import without_places
-from compat.cli.output import answer, envelope, note, report, say, table
+from compat.cli.output import answer, envelope, note, report, say
 from compat.declare.faults import choice
 from compat.declare.parsing import minor_series
-from compat.declare.platforms import PLATFORMS, PlatformName, own_name, target_of
+from compat.declare.platforms import PLATFORMS, PlatformName, own_name
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.lock.lockfile import Lock, Locker
 from compat.plan.cell import parse_cell, split_platform
 from compat.results.installs import (
-    INSTALL_STATES,
     INSTALLABLE,
     Install,
     InstallGroup,
@@ -267,43 +265,6 @@ def show_platform_cell(workspace: Workspace, cell: str) -> None:
     answer(document, f"{cell}: {install_line(known[cell])}", lines)
 
 
-def plan_platforms(
-    workspace: Workspace, platforms: Sequence[PlatformName], is_github: bool
-) -> None:
-    installs, matrix = installs_on(workspace, platforms), workspace.matrix
-    if is_github:
-        _print_jobs(workspace, platforms, installs)
-        return
-    if given.as_json:
-        facts = [
-            {
-                "name": name,
-                "title": platform_title(name),
-                "target": target_of(name, matrix.platform),
-                "runner": PLATFORMS[name].runner,
-            }
-            for name in platforms
-        ]
-        rows = [install.row for install in installs]
-        envelope({"matrix": workspace.name, "platforms": facts, "installs": rows})
-        return
-    evidence = Counter(install.evidence for install in installs)
-    by_evidence = listed([f"{number:,} {word}" for word, number in evidence.most_common()])
-    what = f"{count(len(installs), 'plain install')} on other platforms"
-    say(f"{matrix.title}: {what}, by evidence: {by_evidence}")
-    tally = Counter((install.state, install.platform) for install in installs)
-    numbers = {state: [tally[state, name] for name in platforms] for state in INSTALL_STATES}
-    table(
-        ("answer", *map(platform_title, platforms)),
-        [(INSTALL_STYLES[s].word, *(f"{n:,}" for n in of)) for s, of in numbers.items() if any(of)],
-    )
-    name = workspace.name
-    note(
-        f"Next: compat show {name} --platform {platforms[0]} shows why; compat matrix lock {name}"
-        f" --platform {platforms[0]} resolves what metadata leaves open."
-    )
-
-
 def platform_lines(
     workspace: Workspace,
     platform: PlatformName,
@@ -356,12 +317,14 @@ def say_elsewhere(lines: dict[PlatformName, list[str]]) -> None:
         say(*sentences, indent=2)
 
 
-def _print_jobs(
-    workspace: Workspace, platforms: Iterable[PlatformName], installs: Sequence[Install]
-) -> None:
+def jobs_of(workspace: Workspace, text: str) -> list[dict[str, str]]:
+    """Return GitHub's jobs that try the locks of plain installs on other platforms."""
+    if not workspace.matrix.platforms:
+        note(f"matrix {workspace.name!r} declares no other platform, so no runner is needed")
+        return []
     axis, include = workspace.matrix.subject_axis, list[dict[str, str]]()
-    for name in platforms:
-        locked = [i for i in installs if i.platform == name and i.state == "resolves"]
+    for name in platforms_named(workspace, text):
+        locked = [i for i in installs_on(workspace, (name,)) if i.state == "resolves"]
         runner, title = PLATFORMS[name].runner, platform_title(name)
         if not runner:
             note(f"GitHub has no known runner for {title}")
@@ -383,7 +346,7 @@ def _print_jobs(
                     "module": workspace.matrix.suite.module or axis.package.replace("-", "_"),
                 }
             )
-    print(msgspec.json.encode({"include": include}).decode())
+    return include
 
 
 def _below_root(workspace: Workspace, path: Path) -> str:
