@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from compat import pipeline
-from compat.cli.arguments import Exit, argument, given, option
+from compat.cli.arguments import Exit, argument, option
 from compat.cli.budget import budget_seconds
 from compat.cli.machine import cache_folder, install_variables, level_of
 from compat.cli.options import ISOLATION_LEVEL, MATRIX_NAME, refuse_faulty_suite, workspace_of
@@ -154,11 +154,9 @@ def blame_command(
         pipeline.keep_blame(workspace, laboratory, answer)
     changes = pipeline.changed_apis(laboratory, answer, install_variables(workspace.index))
     spent = laboratory.runs, time.monotonic() - began
-    if given.as_json:
-        envelope(payload(answer, changes, *spent))
-    else:
-        say(*sentences(answer, changes))
-        note(closing(answer, *spent))
+    envelope(payload(answer, changes, *spent))
+    say(*sentences(answer, changes))
+    note(closing(answer, *spent))
     machine.interruption.exit_if_interrupted()
     is_found = bool(answer.causes) and answer.is_verified
     raise Exit(3 if not answer.is_finished else 0 if is_found else 1)

@@ -8,7 +8,6 @@ import time
 from packaging.version import Version
 
 from compat import pipeline
-from compat.cli.arguments import given
 from compat.cli.machine import interpreter, level_of, without_places
 from compat.cli.options import refuse_faulty_suite, workspace_of
 from compat.cli.output import envelope, note, say, tell_disproofs
@@ -114,36 +113,34 @@ def run_within(
     workspace.refresh()
     disproofs, fell = pipeline.settled(workspace)
     after = coverage(workspace.snapshot)
-    if given.as_json:
-        document = {
-            "before": before,
-            "after": after,
-            "probes": explorer.probes,
-            "seconds": {kind: round(spent, 1) for kind, spent in explorer.seconds.items()},
-            "failed": failed,
-            "audited": audited,
-            "audit": audit,
-            "bound": None if audit is None else audit.bound,
-            "disproved": disproofs,
-            "fell": fell,
-        }
-        envelope(document)
+    document = {
+        "before": before,
+        "after": after,
+        "probes": explorer.probes,
+        "seconds": {kind: round(spent, 1) for kind, spent in explorer.seconds.items()},
+        "failed": failed,
+        "audited": audited,
+        "audit": audit,
+        "bound": None if audit is None else audit.bound,
+        "disproved": disproofs,
+        "fell": fell,
+    }
+    envelope(document)
+    tried = sum(explorer.probes.values())
+    if not tried and not audited and not explorer.failed:
+        say(f"Nothing to do: everything that can run here has a fresh result. {after.words}")
     else:
-        tried = sum(explorer.probes.values())
-        if not tried and not audited and not explorer.failed:
-            say(f"Nothing to do: everything that can run here has a fresh result. {after.words}")
-        else:
-            say(*coverage_lines(before, after))
-            for kind, number in explorer.probes.items():
-                if number:
-                    say(f"  {count(number, *_KINDS[kind])}: {explorer.seconds[kind]:,.0f} s")
-            more = count(after.answered - before.answered, "more cell")
-            say(f"  {more} answered by {count(tried, 'probe')}")
-            for cell in audited:
-                say(f"  verified {cell.cell}: {cell.finding}: {cell.outcome}")
-            if audit is not None:
-                say(f"{audit.sentence} (seed {audit.seed}, {audit.inferred:,} inferred)")
-        tell_disproofs(disproofs, fell)
+        say(*coverage_lines(before, after))
+        for kind, number in explorer.probes.items():
+            if number:
+                say(f"  {count(number, *_KINDS[kind])}: {explorer.seconds[kind]:,.0f} s")
+        more = count(after.answered - before.answered, "more cell")
+        say(f"  {more} answered by {count(tried, 'probe')}")
+        for cell in audited:
+            say(f"  verified {cell.cell}: {cell.finding}: {cell.outcome}")
+        if audit is not None:
+            say(f"{audit.sentence} (seed {audit.seed}, {audit.inferred:,} inferred)")
+    tell_disproofs(disproofs, fell)
     reports.write(
         Report(
             command=f"compat run {workspace.name}",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from compat.cli.arguments import Exit, given, option
+from compat.cli.arguments import Exit, option
 from compat.cli.machine import environ, interpreter, level_of, now, sandbox_folder, scratch
 from compat.cli.options import (
     CELL_NAMES,
@@ -25,7 +25,7 @@ from compat.cli.options import (
 )
 from compat.cli.output import envelope, note, say
 from compat.cli.reports import Report, ReportFiles, junit_case, junit_suite, run_report
-from compat.cli.run import print_lost, print_untried, workers_that_fit
+from compat.cli.run import print_lost, workers_that_fit
 from compat.cli.this_machine import ThisMachine, workshop_of
 from compat.cli.verdicts import print_failures
 from compat.errors import UsageError
@@ -91,29 +91,18 @@ def run_checkout(
         pairs = dict.fromkeys((cell.id for cell in choice.cells), "")
         result = cells.run(pairs, machine, options)
     verdicts = {name: cells.verdict(cell) for name, cell in zip(pairs, choice.cells, strict=True)}
-    if given.as_json:
-        rows = [
-            {
-                "id": verdict.id,
-                "verdict": verdict.kind,
-                "outcome": result.outcomes.get(name),
-                "capabilities": {known.id: known.status for known in verdict.capabilities},
-                "reasons": verdict.reasons,
-            }
-            for name, verdict in verdicts.items()
-        ]
-        envelope({"checkout": checkout_row(cells.checkout), "cells": rows})
-    else:
-        width = max(map(len, pairs))
-        for name, verdict in verdicts.items():
-            word = STATE_WORDS[verdict.kind]
-            say(f"{name:<{width}}  {word}  {verdict.score.head}".rstrip())
-        print_failures(result.outcomes)
+    rows, width = [], max(map(len, pairs))
+    for name, verdict in verdicts.items():
+        row = {"id": verdict.id, "verdict": verdict.kind, "outcome": result.outcomes.get(name)}
+        capabilities = {known.id: known.status for known in verdict.capabilities}
+        rows.append({**row, "capabilities": capabilities, "reasons": verdict.reasons})
+        say(f"{name:<{width}}  {STATE_WORDS[verdict.kind]}  {verdict.score.head}".rstrip())
+    envelope({"checkout": checkout_row(cells.checkout), "cells": rows})
+    print_failures(result.outcomes)
     records = {v.id: runs[-1] for v in verdicts.values() if (runs := cells.records.get(v.id))}
     kinds = {verdict.id: STATE_WORDS[verdict.kind] for verdict in verdicts.values()}
     reports.write(run_report(workspace, subject, verdicts.values(), records, kinds.__getitem__))
     print_lost(result)
-    print_untried(result)
     machine.interruption.exit_if_interrupted()
     if result.suite_faults or result.is_incomplete:
         return 2 if result.suite_faults else 3
@@ -311,26 +300,20 @@ def diff_command(
         f"{kinds.count(k)} {words}" for k, (words, _) in KINDS.items() if k in kinds
     )
     counted = f"{count(len(kinds), 'cell')}: {counted}" if kinds else "no cell to compare"
-    if given.as_json:
-        document = {
-            "checkout": checkout_row(cells.checkout),
-            "against": str(release),
-            "counts": {kind: kinds.count(kind) for kind in KINDS},
-            "cells": differences,
-        }
-        envelope(document)
-    else:
-        say(f"{heading}: {counted}")
-        above = ""
-        for kind, sentence, names in groups:
-            if kind != above:
-                say("", f"{KINDS[kind][1]}:")
-            above = kind
-            say(f"  {sentence}")
-            say(*names, indent=4)
-        say(*moved, indent=2)
-        compare = address(page(workspace.name, "compare"))
-        note(f"Compare {named} with other releases on the site: {compare}?old={release}")
+    document = {"checkout": checkout_row(cells.checkout), "against": str(release)}
+    counts = {kind: kinds.count(kind) for kind in KINDS}
+    envelope({**document, "counts": counts, "cells": differences})
+    say(f"{heading}: {counted}")
+    above = ""
+    for kind, sentence, names in groups:
+        if kind != above:
+            say("", f"{KINDS[kind][1]}:")
+        above = kind
+        say(f"  {sentence}")
+        say(*names, indent=4)
+    say(*moved, indent=2)
+    compare = address(page(workspace.name, "compare"))
+    note(f"Compare {named} with other releases on the site: {compare}?old={release}")
     suites = []
     for known in differences:
         last = next(reversed(cells.records.get(known.cell, ())), None)

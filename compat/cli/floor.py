@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from compat import files, pipeline
-from compat.cli.arguments import Exit, argument, given, option
+from compat.cli.arguments import Exit, argument, option
 from compat.cli.budget import budget_seconds
 from compat.cli.diff import checkout_row
 from compat.cli.init import (
@@ -48,7 +48,7 @@ from compat.cli.options import (
     refuse_faulty_suite,
     workspace_of,
 )
-from compat.cli.output import envelope, note, say
+from compat.cli.output import envelope, note, raw, say
 from compat.cli.progress import Progress
 from compat.cli.propose import project_files
 from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
@@ -156,25 +156,23 @@ def floor_command(
     machine.interruption.exit_if_interrupted()
     floor.refuse_nothing(answer)
     boundary, ids = answer.boundary, [cell.id for cell in answer.cells]
-    if given.as_json:
-        document = {
-            "axis": question.axis,
-            "end": question.end,
-            "works": None if boundary.works is None else ids[boundary.works],
-            "fails": None if boundary.fails is None else ids[boundary.fails],
-            **{
-                name: [ids[position] for position in getattr(boundary, name)]
-                for name in ("exceptions", "untestable", "unanswered", "flaky")
-            },
-            "confidence": round(boundary.confidence, 4),
-            "is_decided": boundary.is_decided,
-            "runs": answer.cells_run,
-            "earlier_results": boundary.runs - answer.cells_run,
-            "because": dict(answer.because),
-        }
-        envelope(document)
-    else:
-        print_answer(answer, question)
+    document = {
+        "axis": question.axis,
+        "end": question.end,
+        "works": None if boundary.works is None else ids[boundary.works],
+        "fails": None if boundary.fails is None else ids[boundary.fails],
+        **{
+            name: [ids[position] for position in getattr(boundary, name)]
+            for name in ("exceptions", "untestable", "unanswered", "flaky")
+        },
+        "confidence": round(boundary.confidence, 4),
+        "is_decided": boundary.is_decided,
+        "runs": answer.cells_run,
+        "earlier_results": boundary.runs - answer.cells_run,
+        "because": dict(answer.because),
+    }
+    envelope(document)
+    print_answer(answer, question)
     raise Exit(3 if not boundary.is_decided else 1 if boundary.works is None else 0)
 
 
@@ -223,28 +221,25 @@ def _answer_project(asked: AskedProject, check: bool, fix: bool, constraints: Pa
         left = (*left, "no file here declares these minimums in a form that compat can change")
     lock = answered.lock
     on = "" if lock is None else f"{lock.inputs.python.major}.{lock.inputs.python.minor}"
-    if given.as_json:
-        rows = [msgspec.structs.asdict(minimum) for minimum in answered.minimums]
-        for row in rows:
-            del row["known"]
-        envelope(
-            {
-                "checkout": checkout_row(checkout),
-                "python": on,
-                "tests": suite.because,
-                **{name: getattr(answered, name) for name in _COUNTED},
-                "minimums": rows,
-                "proven": lock.versions if lock else {},
-                "changed": sorted(map(str, changed)),
-                "left_alone": left,
-            }
-        )
-    else:
-        _print_minimums(checkout, answered, on, suite)
-        for file in changed.values():
-            print(files.unified_diff(file.path, file.before, file.after), end="")
-        if moves and not fix:
-            note("Next: --fix writes the true minimums.")
+    rows = [msgspec.structs.asdict(minimum) for minimum in answered.minimums]
+    for row in rows:
+        del row["known"]
+    document = {
+        "checkout": checkout_row(checkout),
+        "python": on,
+        "tests": suite.because,
+        **{name: getattr(answered, name) for name in _COUNTED},
+        "minimums": rows,
+        "proven": lock.versions if lock else {},
+        "changed": sorted(map(str, changed)),
+        "left_alone": left,
+    }
+    envelope(document)
+    _print_minimums(checkout, answered, on, suite)
+    for file in changed.values():
+        raw(files.unified_diff(file.path, file.before, file.after))
+    if moves and not fix:
+        note("Next: --fix writes the true minimums.")
     for line in left:
         note(f"left alone: {line}")
     is_open = answered.stopped or any(minimum.state == "open" for minimum in answered.minimums)

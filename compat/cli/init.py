@@ -276,18 +276,8 @@ def machine_platform() -> str:
 def _print(draft: Draft) -> None:
     paths = [f"matrices/{draft.name}/{path}" for path in draft.texts]
     following = f"compat run {draft.name} --quick" if draft.quick else f"compat plan {draft.name}"
-    if given.as_json:
-        document = {
-            "matrix": draft.name,
-            "files": paths,
-            "reasons": draft.reasons,
-            "left_out": draft.left_out,
-            "cells": draft.cells,
-            "quick": draft.quick,
-            "next": following,
-        }
-        envelope(document)
-        return
+    document = {name: getattr(draft, name) for name in ("reasons", "left_out", "cells", "quick")}
+    envelope({"matrix": draft.name, "files": paths, **document, "next": following})
     say(*(f"wrote {path}" for path in paths))
     say(*(f"{reason}." for reason in draft.reasons), indent=2)
     if draft.left_out:

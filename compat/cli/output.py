@@ -1,11 +1,16 @@
-"""What commands print: data on stdout, prose on stderr, one JSON envelope with --json."""
+"""What commands print: data on stdout, prose on stderr.
+
+With --json stdout has one envelope alone, and what is said or tabulated beside it is not printed.
+So a command says both.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +42,25 @@ SCHEMA = 1
 
 def say(*lines: str, indent: int = 0) -> None:
     """Print lines of data on stdout, unwrapped, with control characters escaped."""
-    for line in lines:
+    for line in () if given.as_json else lines:
         print(visible(" " * indent + line))
+
+
+@contextlib.contextmanager
+def as_prose() -> Iterator[None]:
+    """Print what is said on stderr, also with --json: stdout has something else."""
+    as_json, given.as_json = given.as_json, False
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        given.as_json = as_json
+
+
+def raw(text: str) -> None:
+    """Print a text of ours as it is, such as a diff whose tabs are those of the file."""
+    if not given.as_json:
+        print(text, end="")
 
 
 def note(text: str) -> None:
@@ -84,6 +106,8 @@ def columns() -> int:
 
 def table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows: on a terminal as a table that wraps, in a pipe as tab-separated lines."""
+    if given.as_json:
+        return
     texts = [[one_line(str(field)) for field in row] for row in rows]
     if not sys.stdout.isatty():
         for row in texts:
@@ -108,6 +132,8 @@ def table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 
 def envelope(data: Any, faults: Iterable[Fault] = ()) -> None:
+    if not given.as_json:
+        return
     errors = [msgspec.structs.asdict(fault) for fault in faults]
     text = msgspec.json.encode(
         {"schema": SCHEMA, "ok": not errors, "data": data, "errors": errors}, enc_hook=str
@@ -119,12 +145,11 @@ def answer(
     document: Any, head: str, lines: Iterable[str] = (), faults: Sequence[Fault] = ()
 ) -> None:
     """Print a document with --json, else a line, indented ones below it, and the faults."""
-    if given.as_json:
-        envelope(document, faults)
-        return
+    envelope(document, faults)
     say(head)
     say(*lines, indent=2)
-    report(faults)
+    if not given.as_json:
+        report(faults)
 
 
 def report(faults: Iterable[Fault]) -> None:

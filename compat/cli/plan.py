@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +13,7 @@ from compat import pipeline
 from compat.cli.arguments import Exit, given, option
 from compat.cli.machine import interpreter, now
 from compat.cli.options import CELL_NAMES, MATRIX_NAME, workspace_of
-from compat.cli.output import about, answer, envelope, note, report, say, table
+from compat.cli.output import about, answer, as_prose, envelope, note, report, say, table
 from compat.declare.parsing import minor_series
 from compat.declare.platforms import PlatformName
 from compat.errors import CompatError, UsageError
@@ -130,16 +129,17 @@ def plan_command(
         series = frozenset(version for version in versions if interpreter(version, own) is not None)
     plan = pipeline.planned(workspace, series)
     faults = unneeded_faults(plan, workspace.matrix, f"matrices/{workspace.name}/matrix.toml")
-    if given.as_json:
+    if given.as_json:  # a large matrix has 30,000
+        obstacles = ((f.cell, getattr(f, "obstacle", None)) for f in plan.fates)
         rows = [
             {
-                "id": fate.cell.id,
-                "coordinates": {place.axis: str(place.version) for place in fate.cell.coordinates},
-                "recipe": fate.cell.recipe,
-                "fate": "infeasible" if isinstance(fate, Infeasible) else "feasible",
-                "obstacle": fate.obstacle if isinstance(fate, Infeasible) else None,
+                "id": cell.id,
+                "coordinates": {place.axis: str(place.version) for place in cell.coordinates},
+                "recipe": cell.recipe,
+                "fate": "feasible" if obstacle is None else "infeasible",
+                "obstacle": obstacle,
             }
-            for fate in plan.fates
+            for cell, obstacle in obstacles
         ]
         envelope({"matrix": matrix, "cells": rows}, faults)
     else:
@@ -159,25 +159,26 @@ def _prepare(workspace: Workspace, run_plan: choices.RunPlan, is_short: bool) ->
 
     cells, locked = [parse_cell(name, facts.matrix) for name in run_plan.cells_now], []
     for cell, result in side_by_side(
-        cells, lambda cell: pipeline.locked(workspace, facts, cell, locker), _LOCKERS
+        cells, lambda cell: pipeline.locked(workspace, facts, cell, locker), _LOCKERS, []
     ):
         if isinstance(result, Lock):
             workspace.keep_lock(cell.id, result)
             locked.append(cell.id)
             note(f"{cell.id} locked")
         else:
-            note(f"{cell.id} was not locked: {getattr(result, 'because', result)}")
+            because = result.obstacle.because if isinstance(result, Infeasible) else result.because
+            note(f"{cell.id} was not locked: {because}")
     pipeline.settled(workspace, locked)
     if is_short:
         return
-    with contextlib.redirect_stdout(sys.stderr):
+    with as_prose():
         asked: list[tuple[tuple[PlatformName, ...], Locker]] = [((), locker)]
         if workspace.matrix.platforms:
             named, wheels = platforms_named(workspace, "all"), wheels_locker(workspace, "uv")
             asked.append((named, wheels))
         for platforms, resolver in asked:
             try:
-                ask_installs(workspace, platforms, (), resolver, _LOCKERS, _PLAIN, False)
+                ask_installs(workspace, platforms, (), resolver, _LOCKERS, _PLAIN)
             except CompatError as error:
                 note(f"warning: {error}")
 
@@ -219,10 +220,8 @@ def _print_plan(workspace: Workspace, plan: Plan) -> None:
 
 
 def _print_jobs(include: Sequence[Mapping[str, Any]]) -> None:
-    if given.as_json:
-        envelope({"include": include})
-    else:
-        print(msgspec.json.encode({"include": include}).decode())
+    envelope({"include": include})
+    say(msgspec.json.encode({"include": include}).decode())
 
 
 def _print_run_plan(
@@ -234,7 +233,7 @@ def _print_run_plan(
     minutes = [-int(-seconds // 60) for seconds in packing.seconds]
     is_table = not (is_github or given.as_json)
     if is_table or is_written:
-        with contextlib.nullcontext() if is_table else contextlib.redirect_stdout(sys.stderr):
+        with contextlib.nullcontext() if is_table else as_prose():
             _print_table(run_plan)
     if is_github:
         moment = now()

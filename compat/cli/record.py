@@ -12,7 +12,7 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from compat import files, pipeline
-from compat.cli.arguments import Exit, given, option
+from compat.cli.arguments import Exit, option
 from compat.cli.machine import now, run_url, without_places
 from compat.cli.options import MATRIX_NAME, workspace_of
 from compat.cli.output import envelope, note, report, say
@@ -118,9 +118,8 @@ def record_command(
         raise Exit(intake.end())
     if withdraw:
         withdrawn = workspace.store.withdraw(withdraw, because)
-        if given.as_json:
-            envelope({"withdrawn": [record.cell for record in withdrawn]})
-        for record in () if given.as_json else withdrawn:
+        envelope({"withdrawn": [record.cell for record in withdrawn]})
+        for record in withdrawn:
             say(f"{record.cell}  {record.outcome} of {record.started:%Y-%m-%d %H:%M} is withdrawn")
         if not withdrawn:
             note(f"no record has a digest that begins with {withdraw}")
@@ -128,10 +127,8 @@ def record_command(
     changed, suite_faults = pipeline.rejudged(workspace, without_places)
     for record in suite_faults:
         note(f"warning: {record.cell} is not recorded again: {record.outcome}")
-    if given.as_json:
-        rows = [{"id": record.cell, "outcome": str(record.outcome)} for record in changed]
-        envelope({"changed": rows})
-        return
+    rows = [{"id": record.cell, "outcome": str(record.outcome)} for record in changed]
+    envelope({"changed": rows})
     say(*(f"{record.cell}  {record.outcome}" for record in changed))
     differing = count(len(changed), "record differs", "records differ")
     note(f"{differing} when judged again")
@@ -247,11 +244,9 @@ class _Intake:
 
     def end(self) -> int:
         taken = [name for names in self.taken.values() for name in names]
-        if given.as_json:
-            refused = [fault.path for fault in self.faults]
-            envelope({"kept": taken, "known": self.there, "refused": refused}, self.faults)
-        else:
-            say(*(f"{name}  imported" for name in taken))
+        refused = [fault.path for fault in self.faults]
+        envelope({"kept": taken, "known": self.there, "refused": refused}, self.faults)
+        say(*(f"{name}  imported" for name in taken))
         report(self.faults)
         if self._left:
             note(f"{self._left:,} more were not imported: too many to resolve again")

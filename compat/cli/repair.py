@@ -4,7 +4,7 @@ import json
 
 from compat import pipeline
 from compat.advise.commands import SCOPED_SINCE, scoped
-from compat.cli.arguments import Exit, argument, given, option
+from compat.cli.arguments import Exit, argument, option
 from compat.cli.machine import level_of
 from compat.cli.options import ISOLATION_LEVEL, MATRIX_NAME, refuse_faulty_suite, workspace_of
 from compat.cli.output import envelope, note, say
@@ -58,21 +58,16 @@ def repair_command(
     override = "\n".join(
         ["[tool.uv]", "override-dependencies = [", *(f"  {line}," for line in lines), "]", ""]
     )
-    if given.as_json:
-        document = {
-            "cell": repair.cell,
-            "refusal": repair.refusal,
-            "remains": repair.remains,
-            "refuted": repair.refuted,
-            "moved": repair.moved,
-            "rule": "" if repair.rule is None else rule_text(repair.rule),
-            "constraints": pins,
-            "uv": override if pins else "",
-            "digest": "" if repair.lock is None else repair.lock.digest,
-            "core": None if outcome is None else str(outcome),
-        }
-        envelope(document)
-        raise Exit(1 if repair.lock is None or is_broken else 0)
+    document = {
+        **{name: getattr(repair, name) for name in ("cell", "refusal", "remains", "refuted")},
+        "moved": repair.moved,
+        "rule": "" if repair.rule is None else rule_text(repair.rule),
+        "constraints": pins,
+        "uv": override if pins else "",
+        "digest": "" if repair.lock is None else repair.lock.digest,
+        "core": None if outcome is None else str(outcome),
+    }
+    envelope(document)
     say(*(f"skipped: {text}, as recorded" for text in repair.refuted))
     if not repair.refusal:
         say(f"{repair.cell} can be locked as it is")

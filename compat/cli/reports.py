@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from compat import files
-from compat.cli.arguments import Exit, given, option
+from compat.cli.arguments import Exit, option
 from compat.cli.options import (
     DRY_RUN,
     MATRIX_NAME,
@@ -342,9 +342,6 @@ def summary_text(report: Report) -> str:
     return "\n".join(lines).rstrip("\n") + "\n\n"
 
 
-NOTHING = "no cell of this release and Python works as published"
-
-
 def lanes_command(
     matrix: str = MATRIX_NAME,
     summary: Path | None = SUMMARY_FILE,
@@ -386,19 +383,18 @@ def lanes_command(
             text = summary_text(report) if lanes.alerts else ""
             cells = [cell for alert in lanes.alerts for cell in (alert.what, *alert.cells)]
             sync_alerts(workspace.matrix, text, cells, repository, dry_run)
-    if given.as_json:
-        envelope({"matrix": matrix, "cells": lanes.cells, "alerts": lanes.alerts})
-    else:
-        for cell in lanes.cells:
-            tail = cell.outcome or cell.because
-            say(f"{cell.cell}: {cell.verdict}{f', {tail}' if tail else ''}")
-            say(*(f"{floor.declared}: {floor_words(floor)}" for floor in cell.floors), indent=2)
-            if cell.is_broken:
-                say(f"  works{' in part' if cell.in_part else ''}: {cell.against}")
-                say(f"  what makes it fail: {lane_blame(matrix, cell)}")
-            elif cell.verdict == "broken" and not cell.against:
-                say(f"  nothing to compare it with: {NOTHING}")
-        say(*(alert.sentence for alert in lanes.alerts))
+    envelope({"matrix": matrix, "cells": lanes.cells, "alerts": lanes.alerts})
+    for cell in lanes.cells:
+        tail = cell.outcome or cell.because
+        say(f"{cell.cell}: {cell.verdict}{f', {tail}' if tail else ''}")
+        say(*(f"{floor.declared}: {floor_words(floor)}" for floor in cell.floors), indent=2)
+        if cell.is_broken:
+            say(f"  works{' in part' if cell.in_part else ''}: {cell.against}")
+            say(f"  what makes it fail: {lane_blame(matrix, cell)}")
+        elif cell.verdict == "broken" and not cell.against:
+            why = "no cell of this release and Python works as published"
+            say(f"  nothing to compare it with: {why}")
+    say(*(alert.sentence for alert in lanes.alerts))
     if not workspace.matrix.has_lanes and not lanes.cells:
         ways = "`lowest = true` or [prereleases] in its matrix.toml declares one"
         note(f"{matrix} has no variant; {ways}")

@@ -179,10 +179,8 @@ def cluster_command(
     def ready(bound: int) -> None:
         bound_address = msgspec.structs.replace(where, port=bound)
         processes.extend(start_workers(bound_address, workers, _words("--isolation", isolation)))
-        if given.as_json:
-            envelope({"address": bound_address.text, "workers": workers})
-        else:
-            say(bound_address.text)
+        envelope({"address": bound_address.text, "workers": workers})
+        say(bound_address.text)
         sys.stdout.flush()
         note(f"run cells here with --fleet {bound_address.text}; Ctrl-C ends it")
 
@@ -244,9 +242,8 @@ def _served(
             loop.add_signal_handler(number, stop, number)
         return await serve_cells(where, host, folder, resources, PATIENCE_SECONDS, note)
 
-    if given.as_json:
-        envelope({"address": where.text, "resources": resources})
-        sys.stdout.flush()
+    envelope({"address": where.text, "resources": resources})
+    sys.stdout.flush()
     why = asyncio.run(serve())
     if interrupted:
         return 0

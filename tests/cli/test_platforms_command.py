@@ -167,15 +167,6 @@ def test_the_advisor_says_why_not_and_what_does(mac: Run) -> None:
     assert list(data["platforms"]) == ["macos-arm64", "windows-x86_64", "linux-musl-x86_64"]
 
 
-def test_doctor_says_it_of_what_is_installed(mac: Run, tmp_path: Path) -> None:
-    frozen = tmp_path / "frozen.txt"
-    frozen.write_text("demo==2.0\ndep==1.1\n", encoding="utf-8")
-    words = ("--freeze", str(frozen), "--python", "3.11", "--platform", "windows-x86_64")
-    said = mac("doctor", "demo", *words).out
-    assert "on Windows x86-64, where" in said
-    assert "Python 3.11: no wheel (declared): demo 2.0 has no file on Windows x86-64" in said
-
-
 def test_metadata_answers_everything_and_no_resolver_is_asked(
     mac: Run, root: Path, demo_index: FakeIndex
 ) -> None:
