@@ -6,11 +6,12 @@ from compat.advise.answer import Advisor, Card, Recommended, asked_pins, tested,
 from compat.advise.commands import SCOPED_SINCE, Whereabouts, commands
 from compat.advise.request import Goal, Request, label, request_of
 from compat.cli.arguments import Exit, argument, given, option
-from compat.cli.installs import advised_plain
+from compat.cli.installs import advised_elsewhere, advised_plain, platforms_named
 from compat.cli.options import MATRIX_NAME, OTHER_PLATFORM, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.verdicts import verdict_words
 from compat.declare.platforms import PlatformName
+from compat.site.install_words import platform_title
 from compat.site.lock_facts import lock_facts
 from compat.site.wording import failing_words, listed
 from compat.value import LazyMapping
@@ -66,9 +67,6 @@ def advise_command(
     without: list[PlatformName] = []
     titles = ""
     if platform:
-        from compat.cli.installs import advised_elsewhere, platforms_named
-        from compat.site.install_words import platform_title
-
         release = None
         if recommended is not None:
             release = recommended.best.proof.version(workspace.matrix.subject)
@@ -114,13 +112,13 @@ def advise_command(
         say("", "a plain install of that release:")
         say(*lines, indent=2)
     if elsewhere:
-        from compat.cli.installs import say_elsewhere
-
         say("")
-        say_elsewhere(elsewhere)
-        if without and recommended and card is not None:
-            say(f"A container of {card['commands'].platform} for {titles}:")
-            say(*card["commands"].docker, indent=4)
+    for name, sentences in elsewhere.items():
+        say(f"on {platform_title(name)}, where nothing was run:")
+        say(*sentences, indent=2)
+    if without and recommended and card is not None:
+        say(f"A container of {card['commands'].platform} for {titles}:")
+        say(*card["commands"].docker, indent=4)
     if lacking:
         note(f"warning: {lacking}")
     raise Exit(0 if recommended and not lacking and not without else 1)

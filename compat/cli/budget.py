@@ -13,7 +13,7 @@ from compat.cli.options import refuse_faulty_suite, workspace_of
 from compat.cli.output import envelope, note, say, tell_disproofs
 from compat.cli.progress import MINUTE, Progress, Status
 from compat.cli.reports import Report, ReportFiles
-from compat.cli.this_machine import ThisMachine, locker_of, probing_locker, refusing_locker
+from compat.cli.this_machine import ThisMachine, locker_of, probing_locker, uv_locker
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError
 from compat.fleet import explore
@@ -25,7 +25,7 @@ from compat.plan.plan import named_cells
 from compat.results import learnt
 from compat.results.answer import Answer
 from compat.results.clauses import KeptClauses
-from compat.results.coverage import Coverage, coverage, coverage_lines
+from compat.results.coverage import coverage, coverage_lines
 from compat.results.judge import asked_about
 from compat.results.record import involved, third_package
 from compat.run.job import Job
@@ -94,8 +94,20 @@ def run_within(
         lessons=session.lessons,
         only=lambda cell: not only or cell.id in only,
     )
+    start, lines = time.monotonic(), list[str]()
+
+    def heard() -> None:
+        running = [f"{probe.kind} {probe.cell.id}" for probe in explorer.running]
+        tried = explorer.probes.items()
+        probes = [count(number, *_KINDS[kind]) for kind, number in tried if number]
+        line = f"{(time.monotonic() - start) / MINUTE:.0f} of {seconds / MINUTE:.0f} min:"
+        line += f" {explorer.coverage.words}; {listed(probes) if probes else 'nothing tried yet'}"
+        lines[:] = [*running, line]
+
+    note(f"answered: {before.words}")
     try:
-        _explore(explorer, before, seconds)
+        with Status(lambda: lines):
+            explorer.explore(seconds, heard)
     finally:
         session.keep()
     failed, audited = [*explorer.failed], explorer.audited
@@ -170,7 +182,7 @@ class _Session:
         known = workspace.learnt.clauses
         self.files = known.files
         self._learner = RefusalLearner(
-            facts, refusing_locker(workspace).lock, known.conflicts, workspace.day, without_places
+            facts, uv_locker(workspace).lock, known.conflicts, workspace.day, without_places
         )
         self._locker = locker_of(workspace, "uv")
         self._prober = pipeline.prober(workspace, self._learner, probing_locker(workspace))
@@ -282,19 +294,3 @@ class _Unseen(Progress):
 
     def stopped(self, worker: int, why: str) -> None:
         note(f"warning: a worker stopped: {why}")
-
-
-def _explore(explorer: explore.Explorer, before: Coverage, seconds: float) -> None:
-    start, lines = time.monotonic(), list[str]()
-
-    def heard() -> None:
-        running = [f"{probe.kind} {probe.cell.id}" for probe in explorer.running]
-        tried = explorer.probes.items()
-        probes = [count(number, *_KINDS[kind]) for kind, number in tried if number]
-        line = f"{(time.monotonic() - start) / MINUTE:.0f} of {seconds / MINUTE:.0f} min:"
-        line += f" {explorer.coverage.words}; {listed(probes) if probes else 'nothing tried yet'}"
-        lines[:] = [*running, line]
-
-    note(f"answered: {before.words}")
-    with Status(lambda: lines):
-        explorer.explore(seconds, heard)

@@ -43,10 +43,8 @@ def twice(workspace: Workspace) -> Iterator[str]:
     of_axes = {axis.normalised_name for axis in matrix.packages}
     asked = {canonicalize_name(Requirement(text).name) for text in requirements}
 
-    def place_of(number: int) -> str:
-        # By its place: its address may hold a password, or a name that is nobody's business.
-        return "the main index" if number == len(urls) - 1 else f"extra index {number + 1}"
-
+    # By their places: an address may hold a password, or a name that is nobody's business.
+    titles = [*(f"extra index {number + 1}" for number in range(len(urls) - 1)), "the main index"]
     names = sorted({*of_axes, *asked, *(pin.name for lock in locks for pin in lock.pins)})
 
     def places(name: str) -> Places | IndexUnreachable:
@@ -61,7 +59,7 @@ def twice(workspace: Workspace) -> Iterator[str]:
         if isinstance(where, IndexUnreachable):
             yield f"cannot check whether {name} is on two indexes: {where.faults[0].message}"
         elif len(where) > 1:
-            named = [(place_of(number), version) for number, version in where]
+            named = [(titles[number], version) for number, version in where]
             newest = ", ".join(f"{version} on {place}" for place, version in named)
             rule = f"{named[0][0]} is used"
             if workspace.index.merged:

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element
 
 from compat.cli.arguments import Exit, option
 from compat.cli.machine import environ, interpreter, level_of, now, sandbox_folder, scratch
@@ -24,7 +23,7 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
-from compat.cli.reports import Report, ReportFiles, junit_case, junit_suite, run_report
+from compat.cli.reports import Case, CellCases, Report, ReportFiles, run_report
 from compat.cli.run import print_lost, workers_that_fit
 from compat.cli.this_machine import ThisMachine, workshop_of
 from compat.cli.verdicts import print_failures
@@ -202,39 +201,39 @@ def _fate(change: CapabilityDifference) -> str:
 
 def _cases(
     known: CellDifference, last: Record | None, titles: Mapping[str, str], release: str
-) -> Iterator[Element]:
+) -> Iterator[Case]:
     reasons = _reasons(known, titles, release)
     because = "; ".join(f"{name} {fate}".lstrip() for name, fate in reasons)
     if known.difference == "unknown":
-        yield junit_case("run", "error", f"without an answer; {because}")
+        yield Case("run", "error", f"without an answer; {because}")
         return
     if known.difference == "flaky":
         why = f"flaky: runs of the same files disagree; {because}"
-        yield junit_case("run", "skipped", why)
+        yield Case("run", "skipped", why)
         return
     worse = {change.id: change for change in known.capabilities if change.is_worse}
     now = {} if last is None else {each.id: each for each in last.capabilities}
     for name in sorted({*now, *worse}):
         if name in worse:
             why = f"{_name(worse[name], titles.get(name, ''))} {_fate(worse[name])}"
-            yield junit_case(name, "failure", why, worse[name].cause)
+            yield Case(name, "failure", why, worse[name].cause)
         elif now[name].status == "yes":
-            yield junit_case(name)
+            yield Case(name)
         else:
             why = f"fails: {now[name].subject or now[name].cause}"
             if now[name].status == "absent":
                 why = f"the checkout does not have {', '.join(now[name].missing) or 'it'}"
             why = f"{why}; it is not known to work with {release} either"
-            yield junit_case(name, "skipped", why)
+            yield Case(name, "skipped", why)
     outcome = parse_outcome(known.outcome_after) if known.outcome_after else None
     stage = outcome.stage if isinstance(outcome, Failed) else "plan"
     log = "" if last is None else last.log
     if known.difference == "breaks" and not worse:
-        yield junit_case(stage, "failure", because, log=log)
+        yield Case(stage, "failure", because, log=log)
     elif not now and isinstance(outcome, Failed):
-        yield junit_case(stage, "skipped", because)
+        yield Case(stage, "skipped", because)
     elif not now:
-        yield junit_case("suite")
+        yield Case("suite")
 
 
 def diff_command(
@@ -317,7 +316,7 @@ def diff_command(
     suites = []
     for known in differences:
         last = next(reversed(cells.records.get(known.cell, ())), None)
-        suites.append(junit_suite(known.cell, _cases(known, last, titles, named), last))
+        suites.append(CellCases(known.cell, last, tuple(_cases(known, last, titles, named))))
     rows = []
     for kind, sentence, names in groups:
         more = f" and {len(names) - MOST_CELLS} more" if len(names) > MOST_CELLS else ""

@@ -190,9 +190,9 @@ def _asked(python: str, freeze: str, message: str) -> _Asked:
         packages = PackageList(versions=listed_versions(text))
         installer = "uv pip install" if "No solution found" in text else "pip install"
     else:
-        from compat.cli.environment import own_packages
+        from compat.cli.environment import packages_of
 
-        packages = own_packages()
+        packages = packages_of(None)
     if version is not None:
         packages = msgspec.structs.replace(packages, python=version)
     return _Asked(packages, text if message else "", version, installer)
@@ -252,10 +252,9 @@ def works(answer: "Diagnosis") -> bool:
 def _print(asked: _Asked, answers: "list[tuple[Workspace, Diagnosis]]") -> None:
     packages, has_message = asked.packages, asked.message is not None
     if not has_message and packages.is_whole:
-        from compat.cli.environment import environment_beside
-
-        if beside := environment_beside():
-            note(f"read its own environment; --python {beside} reads the active one")
+        active = os.environ.get("VIRTUAL_ENV", "")
+        if active and Path(active).resolve() != Path(sys.prefix).resolve():
+            note(f"read its own environment; --python {active} reads the active one")
     if packages.unread_count:
         lines = count(packages.unread_count, "line")
         note(f"warning: {lines} not understood, such as {packages.unread[0][:80]!r}")

@@ -1,7 +1,6 @@
 """The packages of an environment on this machine, read from its files."""
 
 import contextlib
-import os
 import platform
 import re
 import sys
@@ -24,14 +23,12 @@ _MOST_DISTRIBUTIONS = 5_000
 _SERIES = re.compile(r"python(3\.\d{1,2})t?$")
 
 
-def own_packages() -> PackageList:
-    return _packages([path for path in sys.path if path], Version(platform.python_version()))
-
-
-def packages_of(path: Path) -> PackageList:
-    """Return the packages of another interpreter or virtual environment; raise UsageError for
-    anything else.
+def packages_of(path: Path | None) -> PackageList:
+    """Return the packages of an interpreter or virtual environment, without one those of this
+    command; raise UsageError for anything else.
     """
+    if path is None:
+        return _packages(filter(None, sys.path), Version(platform.python_version()))
     if not path.exists():
         raise UsageError.of("no such file or folder", path=str(path))
     prefix = path
@@ -60,12 +57,6 @@ def packages_of(path: Path) -> PackageList:
     matches = (match and match[1] for match in map(_SERIES.search, (*names, *links)))
     versions = filter(None, (*(match and match[0] for match in series), *matches))
     return _packages(map(str, folders), next((Version(text) for text in versions), None))
-
-
-def environment_beside() -> str:
-    """Return the active virtual environment if it is not this interpreter's, else ""."""
-    active = os.environ.get("VIRTUAL_ENV", "")
-    return active if active and Path(active).resolve() != Path(sys.prefix).resolve() else ""
 
 
 def _site_folders(prefix: Path) -> Iterator[Path]:

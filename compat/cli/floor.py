@@ -48,7 +48,7 @@ from compat.cli.options import (
     refuse_faulty_suite,
     workspace_of,
 )
-from compat.cli.output import envelope, note, raw, say
+from compat.cli.output import envelope, note, raw, say_rendered
 from compat.cli.progress import Progress
 from compat.cli.propose import project_files
 from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
@@ -396,23 +396,19 @@ def usual_pythons(series: Iterable[Version], wheel: str, day: datetime.date) -> 
     return [v for v in series if v in (list(map(Version, named)) or supported)]
 
 
-def _project(checkout: BuiltCheckout) -> Project:
-    """What the files of a project say of it, with the extras that its wheel has."""
-    wheel, project = checkout.wheels[0], project_in(Path(checkout.folder))
-    every = extras_in(wheel.published.requires_dist) | dict(project.extras)
-    direct = _direct(checkout)
-    # An extra may pin the minimums for the project's own tests.
-    extras = {n: tuple(t for t in texts if not _pins(t, direct)) for n, texts in every.items()}
-    return msgspec.structs.replace(project, name=wheel.name, extras=extras)
-
-
 def _suite(
     asked: AskedProject, checkout: BuiltCheckout, module: str, tests: str
 ) -> tuple[draft.SuiteDraft, Project]:
     """The suite of a project's tests, and the project with what the folders above it list, as far
     as the tests need that: a workspace's root has what the tests of its members ask for.
     """
-    project, root = _project(checkout), Path(checkout.folder)
+    root, wheel = Path(checkout.folder), checkout.wheels[0]
+    project, texts = project_in(root), wheel.published.requires_dist
+    direct = {name_of_line(text) for text in texts if "extra" not in text.partition(";")[2]}
+    every = extras_in(texts) | dict(project.extras)
+    # An extra may pin the minimums for the project's own tests.
+    extras = {n: tuple(t for t in texts if not _pins(t, direct)) for n, texts in every.items()}
+    project = msgspec.structs.replace(project, name=wheel.name, extras=extras)
     words = (*discovered(root), *asked.words)
     # A search adds to -k, which pytest takes once.
     if "-k" not in words and (own := own_option(root, tests, "-k")):
@@ -426,7 +422,6 @@ def _suite(
         project = msgspec.structs.replace(project, groups=groups, listed=lists)
         suite = draft.own_suite(project, module, tests, words, named=False)
     # A file with pins of all packages would keep every minimum out.
-    direct = _direct(checkout)
     if pinned := [r for r in suite.requirements if _pins(r, direct)]:
         note(f"left out because it pins a dependency of the project: {listed(pinned)}")
     remaining = tuple(r for r in suite.requirements if r not in pinned)
@@ -434,11 +429,6 @@ def _suite(
     suite = msgspec.structs.replace(suite, requirements=remaining)
     suite = draft.in_processes(suite, processes.lstrip("0"))
     return draft.with_extras(suite, project) if asked.extras else suite, project
-
-
-def _direct(checkout: BuiltCheckout) -> set[str]:
-    texts = checkout.wheels[0].published.requires_dist
-    return {name_of_line(text) for text in texts if "extra" not in text.partition(";")[2]}
 
 
 def _pins(text: str, names: Collection[str]) -> bool:
@@ -499,29 +489,20 @@ def _workspace(
 def _print_minimums(
     checkout: BuiltCheckout, answered: floor.Minimums, python: str, suite: draft.SuiteDraft
 ) -> None:
-    tests = f"{count(answered.passing, 'test function')} pass{'es' * (answered.passing == 1)}"
-    say(f"{checkout.wheels[0].name} {checkout.words} on Python {python}: {tests}")
     texts = [f"{m.declared} [{m.extra}]" if m.extra else m.declared for m in answered.minimums]
-    width = max(map(len, texts), default=0)
-    for known, text in zip(answered.minimums, texts, strict=True):
-        because = f": {known.because}" if known.because else ""
-        nearest = f"; {known.fails} fails" if known.fails is not None else ""
-        lowest = f"; {known.works} passes" if known.works else ""
-        least = f", {known.works} is the lowest that passes" if known.works else ""
-        words = {
-            "works": f"true, {known.works} passes{because}",
-            "false": f"FALSE{least}{nearest}{because}",
-            "untested": f"{known.lowest} not tested{lowest}{because}",
-            "open": f"not decided{because}",
-        }.get(known.state, known.because)
-        say(f"  {text:<{width}}  {words}")
-    if not answered.minimums:
-        say("  it has no requirements")
     states = [minimum.state for minimum in answered.minimums]
     titles = {"works": "true", "false": "false", "untested": "not testable here", "open": "open"}
-    counted = [f"{states.count(state)} {word}" for state, word in titles.items() if state in states]
-    if counted:
-        say(f"Declared minimums: {', '.join(counted)}.")
+    say_rendered(
+        "minimums.txt",
+        checkout=checkout,
+        answered=answered,
+        python=python,
+        texts=texts,
+        width=max(map(len, texts), default=0),
+        counted=[
+            f"{states.count(state)} {word}" for state, word in titles.items() if state in states
+        ],
+    )
     note(f"{suite.because}; {count(answered.runs, 'run')}")
     if answered.chosen is not None:
         note(f"the budget does not suffice for all tests; the {answered.chosen} fastest decided")
@@ -536,40 +517,22 @@ def _print_minimums(
 def print_answer(answer: floor.FloorAnswer, question: floor.FloorQuestion) -> None:
     boundary = answer.boundary
 
-    def version(position: int) -> str:
-        return str(answer.cells[position].on(question.axis).version)
+    def ranges(positions: Sequence[int]) -> list[tuple[int, int]]:
+        firsts = (p for p in positions if p - 1 not in positions)
+        return [*zip(firsts, (p for p in positions if p + 1 not in positions), strict=True)]
 
-    def why(position: int) -> str:
-        return answer.because.get(answer.cells[position].id, "")
-
-    def ranges(positions: Sequence[int]) -> Iterator[tuple[int, int, str]]:
-        ends = [p for p in positions if p - 1 not in positions]
-        for first, last in zip(ends, [p for p in positions if p + 1 not in positions], strict=True):
-            yield first, last, " to ".join(dict.fromkeys((version(first), version(last))))
-
-    is_lowest = question.end == "lowest"
-    beyond, above = ("below", "above") if is_lowest else ("above", "below")
-    if boundary.works is None:
-        say(f"no version of {question.axis} works in the cells that could be tested")
-    else:
-        sure = "" if boundary.is_decided else " so far (not certain yet)"
-        lowest = f"{question.axis} {version(boundary.works)} is the {question.end} that works"
-        say(f"{lowest}{sure}")
-    if boundary.fails is not None:
-        say(f"  {version(boundary.fails)} fails: {why(boundary.fails)}")
-    elif boundary.works is not None:
-        say(f"  no version {beyond} it could be tested")
-    for first, last, ends in ranges(boundary.exceptions):
-        # Each did the same in every run, so it is a hole and not chance.
-        is_hole = boundary.works is not None and first > boundary.works
-        what = (f"{above} it fail" if is_hole else f"{beyond} it work") + "s" * (last == first)
-        say(f"  {ends} {what} each time: {why(first)}")
-    for position in boundary.flaky:
-        say(f"  {version(position)} is flaky: {why(position)}")
-    for first, _, ends in ranges(boundary.untestable):
-        say(f"  {ends} could not be installed: {why(first)}")
-    for position in boundary.unanswered:
-        say(f"  {version(position)} has no result: {why(position)}")
+    cells, beyond = answer.cells, ("below", "above")
+    say_rendered(
+        "boundary.txt",
+        boundary=boundary,
+        question=question,
+        works=boundary.works,
+        version=lambda position: cells[position].on(question.axis).version,
+        why=lambda position: answer.because.get(cells[position].id, ""),
+        ranges=ranges,
+        beyond=beyond[question.end == "highest"],
+        above=beyond[question.end == "lowest"],
+    )
     earlier = count(boundary.runs - answer.cells_run, "earlier result")
     runs = count(answer.cells_run, "run")
     note(f"{boundary.confidence:.1%} certain, from {runs} and {earlier}")

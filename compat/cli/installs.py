@@ -247,17 +247,6 @@ def show_platform_cell(workspace: Workspace, cell: str) -> None:
     answer(document, f"{cell}: {install_line(known[cell])}", lines)
 
 
-def platform_lines(
-    workspace: Workspace,
-    platform: PlatformName,
-    releases: Collection[Version],
-    pythons: Collection[Version] | None = None,
-) -> list[str]:
-    installs = installs_on(workspace, (platform,))
-    words = installable_words(installs, platform, workspace.matrix.subject_axis.package)
-    return [*_lines(installs, releases, pythons), words]
-
-
 def advised_elsewhere(
     workspace: Workspace, request: Request, best: Version | None, platforms: Sequence[PlatformName]
 ) -> tuple[dict[PlatformName, list[str]], list[PlatformName]]:
@@ -278,15 +267,13 @@ def advised_elsewhere(
         and Version(install.release) == best
         and (asked is None or Version(install.python) in asked)
     }
-    releases = set() if best is None else {best}
-    lines = {name: platform_lines(workspace, name, releases, asked) for name in platforms}
+    releases, package = set() if best is None else {best}, workspace.matrix.subject_axis.package
+    lines = {}
+    for name in platforms:
+        installs = installs_on(workspace, (name,))
+        known = _lines(installs, releases, asked)
+        lines[name] = [*known, installable_words(installs, name, package)]
     return lines, [name for name in platforms if name not in installing]
-
-
-def say_elsewhere(lines: dict[PlatformName, list[str]]) -> None:
-    for name, sentences in lines.items():
-        say(f"on {platform_title(name)}, where nothing was run:")
-        say(*sentences, indent=2)
 
 
 def jobs_of(workspace: Workspace, text: str) -> list[dict[str, str]]:

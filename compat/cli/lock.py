@@ -7,7 +7,7 @@ from compat.cli.arguments import Exit, option
 from compat.cli.installs import MOST_QUESTIONS, ask_installs, platforms_named, side_by_side
 from compat.cli.options import CELL_NAMES, MATRIX_NAME, OTHER_PLATFORM, LockerName, workspace_of
 from compat.cli.output import envelope, note, report, say, tell_disproofs
-from compat.cli.this_machine import locker_of, wheels_locker
+from compat.cli.this_machine import locker_of, uv_locker
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.fleet.batch import LockResult
 from compat.lock.lockfile import Refusal
@@ -70,7 +70,11 @@ def lock_command(
     if platform:
         if plain or check:
             raise UsageError.of("--platform excludes --plain and --check")
-        resolver, named = wheels_locker(workspace, locker), platforms_named(workspace, platform)
+        if locker == "pip-tools":
+            message = "pip-tools resolves for the machine that it runs on alone, not for others"
+            raise UsageError.of(message, path="--locker", hint="--locker uv does")
+        # It builds nothing for other platforms.
+        resolver, named = uv_locker(workspace), platforms_named(workspace, platform)
         raise Exit(ask_installs(workspace, named, words or (), resolver, jobs, most))
     if plain:
         if words or check:

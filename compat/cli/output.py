@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from compat import files
 from compat.cli.arguments import given
-from compat.errors import Fault, count, one_line, visible
+from compat.errors import Fault, count, listed, one_line, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,6 +62,16 @@ def raw(text: str) -> None:
     """Print a text of ours as it is, such as a diff whose tabs are those of the file."""
     if not given.as_json:
         print(text, end="")
+
+
+def say_rendered(template: str, **shown: object) -> None:
+    """Print what a template makes of values, with control characters in them escaped."""
+    filters = {"number_of": count, "listed": listed, "visible": visible}
+    raw(files.rendered("compat.cli", template, shown, filters, finalize=_escaped))
+
+
+def _escaped(value: object) -> str:
+    return "\n".join(map(visible, str(value).split("\n")))
 
 
 def note(text: str) -> None:

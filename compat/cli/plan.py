@@ -153,7 +153,7 @@ def _prepare(workspace: Workspace, run_plan: choices.RunPlan, is_short: bool) ->
     plan.
     """
     from compat.cli.installs import ask_installs, platforms_named, side_by_side
-    from compat.cli.this_machine import locker_of, wheels_locker
+    from compat.cli.this_machine import locker_of, uv_locker
 
     facts, locker = workspace.feasibility, locker_of(workspace, "uv")
 
@@ -174,7 +174,7 @@ def _prepare(workspace: Workspace, run_plan: choices.RunPlan, is_short: bool) ->
     with as_prose():
         asked: list[tuple[tuple[PlatformName, ...], Locker]] = [((), locker)]
         if workspace.matrix.platforms:
-            named, wheels = platforms_named(workspace, "all"), wheels_locker(workspace, "uv")
+            named, wheels = platforms_named(workspace, "all"), uv_locker(workspace)
             asked.append((named, wheels))
         for platforms, resolver in asked:
             try:

@@ -464,9 +464,9 @@ class _Intake:
     @cached_property
     def locker(self) -> Locker:
         """Builds nothing: a machine that stores records must not run other people's code."""
-        from compat.cli.this_machine import refusing_locker
+        from compat.cli.this_machine import uv_locker
 
-        return refusing_locker(self.workspace)
+        return uv_locker(self.workspace)
 
     def may_ask(self, questions: int = 1) -> bool:
         """Count questions; return False beyond the limit."""

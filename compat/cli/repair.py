@@ -7,15 +7,15 @@ from compat.advise.commands import SCOPED_SINCE, scoped
 from compat.cli.arguments import Exit, argument, option
 from compat.cli.machine import level_of
 from compat.cli.options import ISOLATION_LEVEL, MATRIX_NAME, refuse_faulty_suite, workspace_of
-from compat.cli.output import envelope, note, say
+from compat.cli.output import envelope, note, say_rendered
 from compat.cli.this_machine import ThisMachine, locker_of
 from compat.errors import DeclarationError, UsageError
 from compat.plan.plan import named_cells
 from compat.plan.platform import python_name, python_remedy
 from compat.rewrite.toml_values import rule_text
 from compat.run.outcome import Failed, Outcome, is_spurious, is_suite_fault
-from compat.search.repair import MovedPackage, Repair
-from compat.site.wording import count, listed
+from compat.search.repair import Repair
+from compat.site.wording import count
 from compat.workspace import Workspace
 
 
@@ -68,32 +68,22 @@ def repair_command(
         "core": None if outcome is None else str(outcome),
     }
     envelope(document)
-    say(*(f"skipped: {text}, as recorded" for text in repair.refuted))
-    if not repair.refusal:
-        say(f"{repair.cell} can be locked as it is")
-        raise Exit(1 if repair.lock is None else 0)
-    say(f"{repair.cell} cannot be locked as it is: {repair.refusal}")
-    if repair.lock is None:
-        say(f"without any requirement on other packages: {repair.remains}")
+    evidence = "" if outcome is None else f"; core run on {workspace.day}: {outcome}"
+    say_rendered(
+        "repair.txt",
+        repair=repair,
+        outcome=outcome,
+        is_broken=is_broken,
+        rule="" if repair.rule is None else rule_text(repair.rule, evidence),
+        pins=pins,
+        override=override,
+        since=SCOPED_SINCE,
+        refused=[moved.package for moved in repair.moved if not moved.is_admitted],
+        package=subject.package,
+    )
+    if repair.lock is None or is_broken:
         raise Exit(1)
-    say(*map(change, repair.moved), indent=2)
-    if not repair.moved:
-        say("  no other requirement has to change")
-    if outcome is not None:
-        say(f"with these, the suite's core: {outcome}")
-    if is_broken:
-        raise Exit(1)
-    if repair.rule is not None:
-        evidence = f"; core run on {workspace.day}: {outcome}" if outcome is not None else ""
-        say("", "For matrix.toml:", "", *rule_text(repair.rule, evidence).splitlines())
-    if pins:
-        title = f"For a project of your own, in the pyproject.toml of uv {SCOPED_SINCE} or newer:"
-        say("", title, "", *override.splitlines())
-        refused = [moved.package for moved in repair.moved if not moved.is_admitted]
-        why = f"it requires other versions of {listed(refused)}"
-        how = f", with {subject.package} installed by --no-deps: {why}" if refused else ""
-        say("", f"As a constraints file for pip{how}:", "", *pins)
-    if outcome is None:
+    if repair.refusal and outcome is None:
         note("nothing was run")
 
 
@@ -111,10 +101,3 @@ def _verified(workspace: Workspace, repair: Repair, isolation: str) -> Outcome |
         path = f"matrices/{workspace.name}"
         raise DeclarationError.of(f"the suite is at fault: {run.outcome}", path=path)
     return None if run is None else run.outcome
-
-
-def change(moved: MovedPackage) -> str:
-    if moved.is_admitted:
-        return f"{moved.package} {moved.version}, which came out after the cell's date"
-    away = "" if not moved.releases else f", {count(moved.releases, 'release')} away"
-    return f"{moved.package} {moved.version} instead of {moved.published}{away}"

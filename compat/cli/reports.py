@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
+from typing import NamedTuple
 
 from compat import files
 from compat.cli.arguments import Exit, option
@@ -206,12 +206,13 @@ def run_report(
         shown, why = "no result", "compat could not run it, or was stopped"
         if record is None:
             message = "compat could not run this cell, or was stopped; see what it printed"
-            cases = iter([junit_case("run", "error", message)])
+            cases: tuple[Case, ...] = (Case("run", "error", message),)
         else:
-            cases, shown, why = _cases(verdict, record), word(cell), outcome_words(record)
+            cases, shown = tuple(_cases(verdict, record)), word(cell)
+            why = outcome_words(record)
             is_stored = isinstance(record.outcome, Failed) and why == str(record.outcome)
             why = inline(wording.cause_sentence(record.outcome) if is_stored else why, 500)
-        suites.append(junit_suite(cell, cases, record))
+        suites.append(CellCases(cell, record, cases))
         is_working = record is not None and verdict.kind == "works"
         (working if is_working else others).append((code(cell), inline(shown), why))
     number = f"{len(working):,} of {len(suites):,} combinations work"
@@ -227,60 +228,53 @@ def run_report(
     )
 
 
-def _cases(verdict: Answer, record: Record) -> Iterator[Element]:
+def _cases(verdict: Answer, record: Record) -> Iterator[Case]:
     excused = {fault.id: fault.fault for fault in verdict.faults if fault.fault in EXCUSED}
     for capability in record.capabilities:
         name, failed = capability.id, capability.failed
         if capability.status == "absent":
             lacking = ", ".join(capability.missing) or "it"
             why = f"this release does not have {lacking}"
-            yield junit_case(name, "skipped", why)
+            yield Case(name, "skipped", why)
         elif failed is None:
-            yield junit_case(name)
+            yield Case(name)
         elif name in excused:
             why = f"{wording.fault_words(excused[name])}: {wording.reason_words(failed)}"
-            yield junit_case(name, "skipped", why)
+            yield Case(name, "skipped", why)
         else:
             why = capability.subject or wording.reason_words(failed)
-            yield junit_case(name, "failure", why, failed.cause)
+            yield Case(name, "failure", why, failed.cause)
     outcome = record.outcome
     failing = {capability.id for capability in record.capabilities if capability.status == "no"}
     if isinstance(outcome, Failed) and not (outcome.stage == "test" and outcome.subject in failing):
         tag, why = "error" if is_spurious(outcome) else "failure", wording.cause_sentence(outcome)
-        yield junit_case(outcome.stage, tag, why, outcome.cause, record.log)
+        yield Case(outcome.stage, tag, why, outcome.cause, record.log)
     elif not record.capabilities and isinstance(outcome, Passed):
-        yield junit_case("suite")
+        yield Case("suite")
 
 
 # A job's summary may have 1 MiB; more rows than these nobody reads.
 _MOST_ROWS = 100
 
 
-def junit_case(
-    name: str, tag: str = "", message: str = "", kind: str = "", log: str = ""
-) -> Element:
-    """Return a test case. It passed if `tag` (failure, error or skipped) is empty; `kind` is the
+class Case(NamedTuple):
+    """A test case of JUnit. It passed if `tag` (failure, error or skipped) is empty; `kind` is the
     cause for programs, `log` the end of the output.
     """
-    case = Element("testcase", classname="", name=one_line(name))
-    if tag:
-        verdict = SubElement(case, tag, message=one_line(message))
-        if kind:
-            verdict.set("type", kind)
-        if log:
-            verdict.text = "\n".join(map(one_line, log.splitlines()))
-    return case
+
+    name: str
+    tag: str = ""
+    message: str = ""
+    kind: str = ""
+    log: str = ""
 
 
-def junit_suite(cell: str, cases: Iterable[Element], record: Record | None) -> Element:
-    suite = Element("testsuite", name=cell)
-    for case in cases:
-        case.set("classname", cell)
-        suite.append(case)
-    if record is not None:
-        suite.set("time", f"{record.seconds:.3f}")
-        suite.set("timestamp", record.started.strftime("%Y-%m-%dT%H:%M:%S"))
-    return suite
+class CellCases(NamedTuple):
+    """A suite of JUnit: a cell, its newest run, and what came of each capability."""
+
+    cell: str
+    record: Record | None
+    cases: tuple[Case, ...]
 
 
 class Report(Value, frozen=True, kw_only=True):
@@ -289,7 +283,7 @@ class Report(Value, frozen=True, kw_only=True):
     """
 
     command: str
-    suites: tuple[Element, ...]
+    suites: tuple[CellCases, ...]
     heading: str
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
@@ -319,15 +313,8 @@ def junit_xml(report: Report) -> bytes:
     """Return JUnit XML with one suite a cell, limited to the dialect that Jenkins, GitLab and
     GitHub's viewers share.
     """
-    root = Element("testsuites", name=report.command)
-    root.extend(report.suites)
-    for node in (*root, root):
-        cases = node.findall(".//testcase")
-        node.set("tests", str(len(cases)))
-        for name, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-            node.set(name, str(sum(case.find(kind) is not None for case in cases)))
-    indent(root)
-    return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+    shown = {"command": report.command, "suites": report.suites}
+    return files.rendered("compat.cli", "junit.xml", shown, {"one_line": one_line}).encode()
 
 
 def summary_text(report: Report) -> str:

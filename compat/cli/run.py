@@ -197,7 +197,7 @@ def run_command(
         return FleetMachine(workspace, address_of(fleet, tls))
 
     if plan is not None:
-        here = machine()
+        own = machine()
         row = next((row for row in shards_in(plan).include if row.shard == shard), None)
         if row is None:
             raise UsageError.of(f"has no shard {shard}", path=str(plan))
@@ -206,7 +206,7 @@ def run_command(
             if names:
                 of_tier = msgspec.structs.replace(options, tier=part)
                 chosen = choose(workspace, names, False, of_tier.tier).cells
-                codes.append(_run(workspace, chosen, of_tier, here, reports))
+                codes.append(_run(workspace, chosen, of_tier, own, reports))
         raise Exit(max(codes))
     platform = workspace.matrix.platform
     choices = choose(

@@ -13,7 +13,7 @@ from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.installs import platforms_named, show_installs, show_platform_cell
 from compat.cli.machine import now
 from compat.cli.options import MATRIX_NAME, OTHER_PLATFORM, workspace_of
-from compat.cli.output import envelope, note, say
+from compat.cli.output import envelope, note, raw, say
 from compat.cli.output import table as print_table
 from compat.declare.capabilities import group_of, with_table
 from compat.errors import UsageError

@@ -48,10 +48,7 @@ def sync(
     opened = [proposal for proposal in moves.proposals if proposal.is_open]
     others = [proposal for proposal in moves.proposals if not proposal.is_open]
 
-    def page_of(cell: str) -> str:
-        return f"{site}cell/{segment(cell)}/"
-
-    cell_url = page_of if site else None
+    cell_url = (lambda cell: f"{site}cell/{segment(cell)}/") if site else None
     pull, issue = None, None
     if opened and changed:
         pull = standing.requested(opened, title, standing.diff_of(changed), cell_url)
