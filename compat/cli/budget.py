@@ -4,8 +4,7 @@ import contextlib
 import secrets
 import threading
 import time
-
-from packaging.version import Version
+from functools import cache, partial
 
 from compat import pipeline
 from compat.cli.machine import interpreter, level_of, without_places
@@ -54,12 +53,16 @@ def budget_seconds(text: str) -> int:
 
 
 def run_within(
-    workspace: Workspace, words: list[str], seconds: int, how: tuple[int, str], reports: ReportFiles
+    workspace: Workspace,
+    words: list[str],
+    seconds: int,
+    jobs: int,
+    isolation: str,
+    reports: ReportFiles,
 ) -> int:
     """Spend the seconds on missing or due cells (only those that `words` name, if any), report, and
-    return the exit code. `how` is the number of workers and the isolation level.
+    return the exit code.
     """
-    jobs, isolation = how
     refuse_faulty_suite(workspace)
     machine = ThisMachine(workspace, level_of(isolation))
     session = _Session(workspace, machine)
@@ -192,15 +195,14 @@ class _Session:
         self.lessons = [cell for cell in cells if not self._learner.answer(cell)]
         self._guard = threading.Lock()
         self._answers: list[learnt.PlainAnswer] = []
-        self._unkept = 0
-        self._pythons: dict[Version, bool] = {}
+        platform = workspace.matrix.platform
+        self._has_python = cache(lambda python: interpreter(python, platform) is not None)
 
     def keep(self) -> None:
         with self._guard:
             clauses = KeptClauses(conflicts=self._learner.clauses, files=self.files)
             learnt.keep_clauses(self._workspace.folder, self._matrix, clauses)
             learnt.keep_answers(self._workspace.folder, learnt.PROBES, self._answers)
-            self._unkept = 0
 
     def ask(self, cell: Cell) -> explore.LockAnswer:
         known = len(self._learner.clauses)
@@ -229,8 +231,7 @@ class _Session:
             return
         with self._guard:
             self._answers.append(answer)
-            self._unkept += 1
-            is_time = self._unkept >= _KEEP_EVERY
+            is_time = len(self._answers) % _KEEP_EVERY == 0
         if is_time:
             self.keep()
 
@@ -243,10 +244,7 @@ class _Session:
             return self._looked_at.snapshot.by_id[cell.id]
 
     def can_run(self, cell: Cell) -> bool:
-        python = cell.on(self._matrix.interpreters.name).version
-        if python not in self._pythons:
-            self._pythons[python] = interpreter(python, self._matrix.platform) is not None
-        return self._pythons[python]
+        return self._has_python(cell.on(self._matrix.interpreters.name).version)
 
     def audit(self, entry: Answer) -> learnt.AuditedCell:
         """Verify an inferred answer.
@@ -255,32 +253,27 @@ class _Session:
         inferred to fail is locked with all other packages free, because its own lock follows the
         same rules as the inference.
         """
+        cell = entry.cell.id
         if entry.cell.recipe == "relaxed" and entry.likely == "broken":
-            return self._freed(entry)
+            free = partial(learnt.audited_free, entry)
+            answer = pipeline.freed(self._workspace, entry.cell, self._locker)
+            if isinstance(answer, Refusal) or explore.is_lock_enough(entry):
+                return free(answer, None, "")
+            if (missing := self._machine.missing_interpreter(answer)) is not None:
+                return free(answer, None, "", f"this machine has no Python {missing}")
+            run = pipeline.tried(self._workspace, cell, answer, self._machine)
+            if run is None:
+                return free(answer, None, "")
+            names = (package.name for package in run.evidence.installed)
+            spoken_of = involved(run.outcome, names, dict(run.evidence.owners))
+            blocker = third_package(spoken_of, asked_about(cell, self._context))
+            return free(answer, run.outcome, blocker)
         if explore.is_lock_enough(entry):
             asked = pipeline.audited(self._workspace, entry.cell, self._locker, self._learner)
             self._take(asked[1])
             return asked[0]
         unknown = Answer(cell=entry.cell, kind="unknown", evidence="none")
         return learnt.audited_run(entry, self.run(entry.cell, "full") or unknown)
-
-    def _freed(self, entry: Answer) -> learnt.AuditedCell:
-        cell = entry.cell.id
-        answer = pipeline.freed(self._workspace, entry.cell, self._locker)
-        if isinstance(answer, Refusal) or explore.is_lock_enough(entry):
-            return learnt.audited_free(entry, answer, None, "")
-        missing = self._machine.missing_interpreter(answer)
-        if missing is not None:
-            return learnt.audited_free(
-                entry, answer, None, "", f"this machine has no Python {missing}"
-            )
-        run = pipeline.tried(self._workspace, cell, answer, self._machine)
-        if run is None:
-            return learnt.audited_free(entry, answer, None, "")
-        names = (package.name for package in run.evidence.installed)
-        spoken_of = involved(run.outcome, names, dict(run.evidence.owners))
-        blocker = third_package(spoken_of, asked_about(cell, self._context))
-        return learnt.audited_free(entry, answer, run.outcome, blocker)
 
 
 class _Unseen(Progress):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -44,16 +44,12 @@ from compat.site.wording import cause_sentence, count, listed
 from compat.value import grouped
 from compat.workspace import Workspace
 
-# The source of a checkout, the isolation level, and whether its records are stored.
-AskedCheckout = tuple[str, Isolation, bool]
-
 
 @contextmanager
 def cells_of_checkout(
-    workspace: Workspace, asked: AskedCheckout
+    workspace: Workspace, source: str, level: Isolation, keep: bool
 ) -> Iterator[checkout_run.CheckoutCells]:
     """Build the wheel of a checkout and yield its cells; the wheel is deleted at the end."""
-    source, level, keep = asked
     axis, platform = workspace.matrix.interpreters, workspace.matrix.platform
     newest_first = sorted(axis.patches, reverse=True)
     pythons = [patch for patch in newest_first if interpreter(patch, platform)]
@@ -73,22 +69,21 @@ def cells_of_checkout(
 
 
 def run_checkout(
-    workspace: Workspace,
-    asked: AskedCheckout,
-    meant: tuple[Sequence[str], bool],
+    cells: checkout_run.CheckoutCells,
+    choice: checkout_run.CheckoutChoice,
+    level: Isolation,
     options: RunOptions,
     reports: ReportFiles,
 ) -> int:
-    """Run the `meant` cells of a checkout, report, and return the exit code of `compat run`."""
-    with cells_of_checkout(workspace, asked) as cells:
-        choice, subject = cells.chosen(*meant), _subject(cells)
-        checkout_run.refuse_no_cells(choice)
-        note(f"{subject}: {count(len(choice.cells), 'cell')} to run; isolation {asked[1]}")
-        if choice.infeasible:
-            note(outside(choice.infeasible))
-        machine = ThisMachine(workspace, asked[1], (cells.shown,))
-        pairs = dict.fromkeys((cell.id for cell in choice.cells), "")
-        result = cells.run(pairs, machine, options)
+    """Run cells of a checkout, report, and return the exit code of `compat run`."""
+    workspace, subject = cells.workspace, _subject(cells)
+    checkout_run.refuse_no_cells(choice)
+    note(f"{subject}: {count(len(choice.cells), 'cell')} to run; isolation {level}")
+    if choice.infeasible:
+        note(outside(choice.infeasible))
+    machine = ThisMachine(workspace, level, (cells.shown,))
+    pairs = dict.fromkeys((cell.id for cell in choice.cells), "")
+    result = cells.run(pairs, machine, options)
     verdicts = {name: cells.verdict(cell) for name, cell in zip(pairs, choice.cells, strict=True)}
     rows, width = [], max(map(len, pairs))
     for name, verdict in verdicts.items():
@@ -274,7 +269,7 @@ def diff_command(
     refuse_faulty_suite(workspace)
     level = level_of(isolation)
     options = RunOptions(workers=workers_that_fit(jobs, workspace.matrix.suite))
-    with cells_of_checkout(workspace, (subject_from, level, keep_records)) as cells:
+    with cells_of_checkout(workspace, subject_from, level, keep_records) as cells:
         release = cells.against(against)
         choice = cells.chosen(words or (), quick)
         named = f"{workspace.matrix.subject_axis.package} {release}"

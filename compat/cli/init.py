@@ -85,25 +85,20 @@ def init_command(
     series = [s.version for s in PYTHONS if interpreter(s.version) is not None]
     target, day = target_of(library, machine_platform(), today(), series), today()
 
-    def write(draft: Draft) -> None:
+    for proof in range(_PROOFS + 1):
+        draft = draft_of(library, target, suite, source, day)
         for name, text in draft.texts.items():
             files.write(matrix / name, text)
-
-    draft = draft_of(library, target, suite, source, day)
-    write(draft)
-    if own is not None and suite.is_own:
-        for _ in range(_PROOFS if draft.quick else 0):
-            workspace = workspace_of(draft.name, folder)
-            faults, failing = _trial(workspace, draft, run)
-            modules = [module for fault in faults for module in lost_modules(fault)]
-            builds = [release for fault in faults for release in builds_asked_for(str(fault))]
-            whole = with_builds(with_modules(suite, modules, own), builds)
-            whole = without_files_beside(whole, failing)
-            if whole == suite:
-                break
-            suite = whole
-            draft = draft_of(library, target, suite, source, day)
-            write(draft)
+        if own is None or not (suite.is_own and draft.quick) or proof == _PROOFS:
+            break
+        faults, failing = _trial(workspace_of(draft.name, folder), draft, run)
+        modules = [module for fault in faults for module in lost_modules(fault)]
+        builds = [release for fault in faults for release in builds_asked_for(str(fault))]
+        whole = with_builds(with_modules(suite, modules, own), builds)
+        whole = without_files_beside(whole, failing)
+        if whole == suite:
+            break
+        suite = whole
     _print(draft)
 
 

@@ -10,7 +10,7 @@ import contextlib
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +66,7 @@ def raw(text: str) -> None:
 
 def say_rendered(template: str, **shown: object) -> None:
     """Print what a template makes of values, with control characters in them escaped."""
-    filters = {"number_of": count, "listed": listed, "visible": visible}
+    filters: dict[str, Callable[..., str]] = {"number_of": count, "listed": listed}
     raw(files.rendered("compat.cli", template, shown, filters, finalize=_escaped))
 
 

@@ -176,8 +176,9 @@ class Progress(Status):
     def lines(self) -> list[str]:
         with self._lock:
             workers = sorted(who for who in self._running if isinstance(who, int))
-            shown = []
-            for who in (*workers, *(who for who in self._running if isinstance(who, str))):
+            resolvers = [who for who in self._running if isinstance(who, str)]
+            shown, rows = list[str](), list[int | str]([*workers, *resolvers])
+            for who in rows:
                 running = self._running[who]
                 doing, elapsed = str(running.activity), _duration(self._clock() - running.since)
                 if running.activity == "suite" and (tests := running.watch.progress()):

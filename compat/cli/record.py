@@ -204,31 +204,19 @@ def _checkout(
     )
 
 
-def _handed_locks(folder: Path) -> Iterator[tuple[str, str | Fault]]:
-    """Yield each file of a folder of locks with its text or its fault, without following links."""
-    for number, name in enumerate(sorted(os.listdir(folder)) if folder.is_dir() else ()):
-        shown, because = name.encode(errors="backslashreplace").decode(), ""
-        if number >= _MOST_FILES:
-            because = f"is one file too many: at most {_MOST_FILES:,} can be imported at once"
-        elif not name.endswith(".txt"):
-            because = "is not a lock"
-        else:
-            try:
-                content = read_bytes(folder, name, _MOST_BYTES + 1)
-                if len(content) > _MOST_BYTES:
-                    because = f"is larger than {_MOST_BYTES:,} bytes"
-            except OSError:
-                because = "is not a regular file"
-        if because:
-            yield shown, _fault(shown, because)
-        else:
-            yield shown, content.decode(errors="replace")
-        if number >= _MOST_FILES:
-            return
-
-
-def _fault(name: str, message: str) -> Fault:
-    return Fault(code=DeclarationError.code, path=name, message=message)
+def _lock_text(folder: Path, name: str) -> str:
+    """Return the text of a lock that was handed over, without following links; raise
+    DeclarationError for anything else.
+    """
+    if not name.endswith(".txt"):
+        raise DeclarationError.of("is not a lock")
+    try:
+        content = read_bytes(folder, name, _MOST_BYTES + 1)
+    except OSError as error:
+        raise DeclarationError.of("is not a regular file", path=name) from error
+    if len(content) > _MOST_BYTES:
+        raise DeclarationError.of(f"is larger than {_MOST_BYTES:,} bytes", path=name)
+    return content.decode(errors="replace")
 
 
 class _Intake:
@@ -300,11 +288,13 @@ class _Intake:
     def locks(self, folder: Path) -> None:
         workspace, taken = self.workspace, self.taken["lock"]
         planned = {cell.id: cell for cell in lockable_cells(self.facts)}
-        for name, text in _handed_locks(folder):
+        for number, listed_name in enumerate(sorted(os.listdir(folder))[: _MOST_FILES + 1]):
+            name = listed_name.encode(errors="backslashreplace").decode()
             with self.about(name):
-                if isinstance(text, Fault):
-                    raise DeclarationError(text)
-                cell = name.removesuffix(".txt")
+                if number == _MOST_FILES:
+                    most = f"at most {_MOST_FILES:,} can be imported at once"
+                    raise DeclarationError.of(f"is one file too many: {most}")
+                cell, text = name.removesuffix(".txt"), _lock_text(folder, listed_name)
                 path = workspace.lock_path(cell)
                 before = files.read_if_there(path) if cell in planned else None
                 if before == text.encode():
@@ -331,7 +321,6 @@ class _Intake:
             opened = (i for i in workspace.snapshot.platform_installs if i.platform == name)
             ids = [split_platform(install.cell)[0] for install in opened if install.is_open]
         planned = {cell: parse_cell(cell, workspace.matrix) for cell in ids}
-        locks = {} if name is None else dict(_handed_locks(folder / LOCKS))
         answers = decode_answers(files.read(path).decode(errors="replace"), source)
         for place, answer in self._timely(source, answers.values(), known, planned, stray):
             with self.about(place):
@@ -341,9 +330,7 @@ class _Intake:
                         raise DeclarationError.of("reports packages, but its lock is not here")
                 elif answer.refusal is None:
                     named = f"{answer.cell}.txt"
-                    text = locks.get(named, "")
-                    if isinstance(text, Fault):
-                        raise DeclarationError(text)
+                    text = _lock_text(folder / LOCKS, named)
                     lock = handed_lock(text, named, planned, facts, workspace.source)
                 for own in self.checked(answer, facts, planned[answer.cell]):
                     if name is None:
@@ -374,7 +361,7 @@ class _Intake:
             elif before is not None and answer.on < before.on:
                 why = f"is of {answer.on}, older than the stored one of {before.on}"
             if why:
-                self.faults.append(_fault(place, why))
+                self.faults.append(Fault(code=DeclarationError.code, path=place, message=why))
             else:
                 yield place, answer
 

@@ -14,9 +14,7 @@ from compat.plan.plan import named_cells
 from compat.plan.platform import python_name, python_remedy
 from compat.rewrite.toml_values import rule_text
 from compat.run.outcome import Failed, Outcome, is_spurious, is_suite_fault
-from compat.search.repair import Repair
 from compat.site.wording import count
-from compat.workspace import Workspace
 
 
 def repair_command(
@@ -44,8 +42,21 @@ def repair_command(
     if verify:
         refuse_faulty_suite(workspace)  # before the search, whose answer would be lost
     repair = pipeline.repaired(workspace, cells[0], locker_of(workspace, "uv"), not without_rules)
-    is_tried = verify and repair.lock is not None and bool(repair.refusal)
-    outcome = _verified(workspace, repair, isolation) if is_tried else None
+    is_tried = verify and bool(repair.refusal)
+    outcome: Outcome | None = None
+    if is_tried and repair.lock is not None:
+        machine = ThisMachine(workspace, level_of(isolation))
+        missing = machine.missing_interpreter(repair.lock)
+        if missing is None:
+            run = pipeline.tried(workspace, repair.cell, repair.lock, machine)
+            machine.interruption.exit_if_interrupted()
+            outcome = None if run is None else run.outcome
+        else:
+            name = python_name(missing, repair.lock.inputs.platform)
+            note(f"not run, as this machine has no Python {name}; {python_remedy(name)}")
+    if outcome is not None and is_suite_fault(outcome):
+        path = f"matrices/{workspace.name}"
+        raise DeclarationError.of(f"the suite is at fault: {outcome}", path=path)
     is_broken = isinstance(outcome, Failed) and not is_spurious(outcome)
     pins = [f"{moved.package}=={moved.version}" for moved in repair.moved]
     subject = workspace.matrix.subject_axis
@@ -85,19 +96,3 @@ def repair_command(
         raise Exit(1)
     if repair.refusal and outcome is None:
         note("nothing was run")
-
-
-def _verified(workspace: Workspace, repair: Repair, isolation: str) -> Outcome | None:
-    assert repair.lock is not None, "only a lock can be run"
-    machine = ThisMachine(workspace, level_of(isolation))
-    missing = machine.missing_interpreter(repair.lock)
-    if missing is not None:
-        name = python_name(missing, repair.lock.inputs.platform)
-        note(f"not run, as this machine has no Python {name}; {python_remedy(name)}")
-        return None
-    run = pipeline.tried(workspace, repair.cell, repair.lock, machine)
-    machine.interruption.exit_if_interrupted()
-    if run is not None and is_suite_fault(run.outcome):
-        path = f"matrices/{workspace.name}"
-        raise DeclarationError.of(f"the suite is at fault: {run.outcome}", path=path)
-    return None if run is None else run.outcome

@@ -156,7 +156,7 @@ def run_command(
     if subject_from and alone:
         without = "--dry-run, --keep, --plan, --budget and --fleet"
         raise UsageError.of(f"--subject-from excludes {without}")
-    asked = (subject_from, level_of(isolation), keep_records) if subject_from else None
+    level = level_of(isolation) if subject_from else None
     workspace = workspace_of(matrix)
     refuse_faulty_suite(workspace)
     suite = workspace.matrix.suite
@@ -170,17 +170,19 @@ def run_command(
 
         seconds = budget_seconds(budget)
         workers = workers_that_fit(None, suite) if jobs is None else jobs
-        raise Exit(run_within(workspace, words or [], seconds, (workers, isolation), reports))
+        raise Exit(run_within(workspace, words or [], seconds, workers, isolation, reports))
     if jobs == 0:
         raise UsageError.of("--jobs 0 needs --budget")
     if not (fleet or dry_run):
         make_room((jobs or 1) * suite.disk_mb)
     workers = 1 if fleet else workers_that_fit(jobs, suite)
     options = RunOptions(workers=workers, tier=tier, attempts=attempts, keep=keep)
-    if asked is not None:
-        from compat.cli.diff import run_checkout
+    if level is not None:
+        from compat.cli.diff import cells_of_checkout, run_checkout
 
-        raise Exit(run_checkout(workspace, asked, (words or (), quick), options, reports))
+        with cells_of_checkout(workspace, subject_from, level, keep_records) as own:
+            choice = own.chosen(words or (), quick)
+            raise Exit(run_checkout(own, choice, level, options, reports))
 
     def machine() -> ThisMachine:
         if not fleet:

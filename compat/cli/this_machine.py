@@ -67,12 +67,10 @@ def probing_locker(workspace: Workspace) -> Locker:
 
     def build(inputs: Inputs, pin: Pin) -> Published | Refusal:
         key = (pin, minor_series(inputs.python))
-        if key not in known:
-            asks = builder(inputs, pin)
-            if isinstance(asks, Refusal):
-                return asks
+        asks = known.get(key) or builder(inputs, pin)
+        if not isinstance(asks, Refusal):
             known[key] = asks
-        return known[key]
+        return asks
 
     return uv_locker(workspace, build)
 
