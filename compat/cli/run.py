@@ -180,9 +180,9 @@ def run_command(
     if level is not None:
         from compat.cli.diff import cells_of_checkout, run_checkout
 
-        with cells_of_checkout(workspace, subject_from, level, keep_records) as own:
-            choice = own.chosen(words or (), quick)
-            raise Exit(run_checkout(own, choice, level, options, reports))
+        with cells_of_checkout(workspace, subject_from, level, keep_records) as cells:
+            choice = cells.chosen(words or (), quick)
+            raise Exit(run_checkout(cells, choice, level, options, reports))
 
     def machine() -> ThisMachine:
         if not fleet:
