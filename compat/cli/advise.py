@@ -6,11 +6,10 @@ from compat.advise.answer import Advisor, Card, Recommended, asked_pins, tested,
 from compat.advise.commands import SCOPED_SINCE, Whereabouts, commands
 from compat.advise.request import Goal, Request, label, request_of
 from compat.cli.arguments import Exit, argument, given, option
-from compat.cli.installs import advised_elsewhere, advised_plain, platforms_named
+from compat.cli.installs import advised_installs, platforms_named
 from compat.cli.options import MATRIX_NAME, OTHER_PLATFORM, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.verdicts import verdict_words
-from compat.declare.platforms import PlatformName
 from compat.site.install_words import platform_title
 from compat.site.lock_facts import lock_facts
 from compat.site.wording import failing_words, listed
@@ -60,19 +59,12 @@ def advise_command(
         what = f"{listed(faults)} {'fail' if faults[1:] else 'fails'}" if faults else came_to
         hint = "--need CAPABILITY limits the request to what you need"
         lacking = f"this works only in part: {what} ({hint})"
-    lines = advised_plain(workspace, asked)
-    # What is known of the release on the platforms that an option names, and where it does not
-    # install.
-    elsewhere: dict[PlatformName, list[str]] = {}
-    without: list[PlatformName] = []
-    titles = ""
-    if platform:
-        release = None
-        if recommended is not None:
-            release = recommended.best.proof.version(workspace.matrix.subject)
-        named = platforms_named(workspace, platform)
-        elsewhere, without = advised_elsewhere(workspace, asked, release, named)
-        titles = listed([platform_title(name) for name in without])
+    release = None
+    if recommended is not None:
+        release = recommended.best.proof.version(workspace.matrix.subject)
+    named = platforms_named(workspace, platform) if platform else ()
+    lines, elsewhere, without = advised_installs(workspace, asked, release, named)
+    titles = listed([platform_title(name) for name in without])
     alternatives = recommended.alternatives if recommended else ()
     card = None if best is None else _card(workspace, best)
     document: dict[str, Any] = {

@@ -4,7 +4,7 @@ import contextlib
 import platform
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from email.parser import HeaderParser
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
@@ -36,7 +36,7 @@ def packages_of(path: Path | None) -> PackageList:
         # A virtual environment's python is a link: its own folder has the packages.
         beside = path.parent.parent
         prefix = beside if (beside / "pyvenv.cfg").exists() else path.resolve().parent.parent
-    folders, text = list(_site_folders(prefix)), ""
+    folders, text = _site_folders(prefix), ""
     # https://docs.python.org/3/library/venv.html
     with contextlib.suppress(OSError):
         text = (prefix / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")[:_MOST_HEAD]
@@ -59,17 +59,14 @@ def packages_of(path: Path | None) -> PackageList:
     return _packages(map(str, folders), next((Version(text) for text in versions), None))
 
 
-def _site_folders(prefix: Path) -> Iterator[Path]:
+def _site_folders(prefix: Path) -> list[Path]:
     patterns = (
         *("lib/python3.*/site-packages", "lib64/python3.*/site-packages", "Lib/site-packages"),
         *("local/lib/python3.*/dist-packages", "lib/python3/dist-packages"),
     )
-    known: set[Path] = set()
-    for pattern in patterns:
-        for folder in sorted(prefix.glob(pattern)):
-            if folder.is_dir() and folder.resolve() not in known:
-                known.add(folder.resolve())
-                yield folder
+    folders = (path for pattern in patterns for path in sorted(prefix.glob(pattern)))
+    known = {folder.resolve(): folder for folder in folders if folder.is_dir()}
+    return list(known.values())
 
 
 def _packages(folders: Iterable[str], python: Version | None) -> PackageList:

@@ -184,18 +184,6 @@ def show_installs(workspace: Workspace, platforms: Sequence[PlatformName] = ()) 
                 say(f"    Python {pythons}: {words}")
 
 
-def advised_plain(workspace: Workspace, request: Request) -> list[str]:
-    snapshot = workspace.snapshot
-    wanted = {want.axis.name for want in request.wants}
-    subject, python = snapshot.matrix.subject, snapshot.matrix.interpreters.name
-    if subject not in wanted:
-        return []
-    asked = wanted_coordinates(request, positions(snapshot), snapshot.catalogue)
-    if len(asked[subject]) != 1:
-        return []
-    return _lines(plain_installs(snapshot), asked[subject], asked.get(python))
-
-
 def _lines(
     installs: Iterable[Install],
     releases: Collection[Version],
@@ -247,33 +235,32 @@ def show_platform_cell(workspace: Workspace, cell: str) -> None:
     answer(document, f"{cell}: {install_line(known[cell])}", lines)
 
 
-def advised_elsewhere(
+def advised_installs(
     workspace: Workspace, request: Request, best: Version | None, platforms: Sequence[PlatformName]
-) -> tuple[dict[PlatformName, list[str]], list[PlatformName]]:
-    """Return the results on each platform for the best release (else the newest requested), and the
-    platforms on which it does not install on a requested Python.
+) -> tuple[list[str], dict[PlatformName, list[str]], list[PlatformName]]:
+    """Return the results of plain installs: here if one release is requested, and on each platform
+    of the best release (else the newest requested). Then the platforms on which that does not
+    install on a requested Python.
     """
-    snapshot = workspace.snapshot
+    snapshot, package = workspace.snapshot, workspace.matrix.subject_axis.package
     subject, python = snapshot.matrix.subject, snapshot.matrix.interpreters.name
     wanted = wanted_coordinates(request, positions(snapshot), snapshot.catalogue)
-    asked = wanted.get(python)
-    every = {Version(install.release) for install in snapshot.platform_installs}
-    newest = max(wanted.get(subject, frozenset(every)) & every, default=None)
-    best = newest if best is None else best
-    installing = {
-        install.platform
-        for install in installs_on(workspace, platforms)
-        if install.state in INSTALLABLE
-        and Version(install.release) == best
-        and (asked is None or Version(install.python) in asked)
-    }
-    releases, package = set() if best is None else {best}, workspace.matrix.subject_axis.package
-    lines = {}
+    asked, here = wanted.get(python), list[str]()
+    if subject in {want.axis.name for want in request.wants} and len(wanted[subject]) == 1:
+        here = _lines(plain_installs(snapshot), wanted[subject], asked)
+    if best is None and platforms:
+        every = {Version(install.release) for install in snapshot.platform_installs}
+        best = max(wanted.get(subject, frozenset(every)) & every, default=None)
+    lines, without = {}, []
     for name in platforms:
         installs = installs_on(workspace, (name,))
-        known = _lines(installs, releases, asked)
+        of_best = [i for i in installs if best is not None and Version(i.release) == best]
+        known = _lines(of_best, {best} if best is not None else (), asked)
         lines[name] = [*known, installable_words(installs, name, package)]
-    return lines, [name for name in platforms if name not in installing]
+        on_asked = (i for i in of_best if asked is None or Version(i.python) in asked)
+        if not any(install.state in INSTALLABLE for install in on_asked):
+            without.append(name)
+    return here, lines, without
 
 
 def jobs_of(workspace: Workspace, text: str) -> list[dict[str, str]]:

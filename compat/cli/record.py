@@ -177,10 +177,12 @@ def _checkout(
     stale = next((row.since for row in rows if not oldest <= row.since <= now()), None)
     if stale is not None:
         raise UsageError.of(f"the plan of {stale.isoformat()} is older than {OLDEST.days} days")
-    tiers: dict[str, Tier] = {}
+    tiers, shards = dict[str, Tier](), dict[str, str]()
     for row in rows:
-        tiers |= dict.fromkeys(row.smoke.split(), "smoke")
-        tiers |= dict.fromkeys(row.cells.split(), "full")
+        tiers |= dict.fromkeys(row.smoke.split(), "smoke") | dict.fromkeys(
+            row.cells.split(), "full"
+        )
+        shards |= dict.fromkeys(f"{row.cells} {row.smoke}".split(), f"records-{row.shard}")
     return Checkout(
         matrix=workspace.name,
         cells=frozenset(c.id for c in lockable_cells(workspace.facts_of(workspace.kept_or_asked))),
@@ -193,13 +195,7 @@ def _checkout(
         # Without a word about it a plan asks for the level that moves floors.
         isolation=level or (None if plan is None else "L3"),
         owed=owed_capabilities(workspace.suite_folder, workspace.matrix.suite),
-        shards=(
-            None
-            if plan is None
-            else {
-                c: f"records-{r.shard}" for r in rows for c in (*r.cells.split(), *r.smoke.split())
-            }
-        ),
+        shards=None if plan is None else shards,
         tiers=tiers,
     )
 

@@ -136,37 +136,28 @@ def learnt(workspace: Workspace, outcomes: Mapping[str, str]) -> tuple[str, ...]
     numbers and the best. Cells ended by the machine, the network or the suite are left out. The
     last sentence is what to do next.
     """
-    answers = _Answers(workspace, outcomes)
-    return *_results(answers), _next_step(answers, outcomes)
-
-
-def _results(answers: _Answers) -> list[str]:
-    if len(answers.places) <= _FEW:
-        return [answers.sentence(entries) for entries in answers.places]
-    working = [entries[0] for entries in answers.places if answers.works(entries[0])]
+    answers, name = _Answers(workspace, outcomes), workspace.name
+    best = [entries[0] for entries in answers.places]
+    cell = best[0].cell.id if best else "CELL"
+    working = list(filter(answers.works, best))
+    following = f"compat show {name} {cell} shows its test results and how to reproduce them"
+    if not best and any(text.partition("+")[2] in LANES for text in outcomes):
+        following = f"compat matrix variants {name} compares them with the regular cells"
+    elif working:
+        following = f"compat advise {name} recommends what to install; {following}"
+    following = f"Next: {following}."
+    if len(best) <= _FEW:
+        return *map(answers.sentence, answers.places), following
     partial = sum(entry.kind == "partial" for entry in working)
     whole = len(working) - partial
-    summary = f"Of {len(answers.places):,} combinations that ran, {whole or 'none'}"
+    summary = f"Of {len(best):,} combinations that ran, {whole or 'none'}"
     summary += " works" if whole < 2 else " work"
     if partial:
         summary += f" and {partial} partly {'works' if partial == 1 else 'work'}"
     if any(entry.evidence == "smoke" for entry in working):
         summary += ", as far as the suite's core shows"
-    if not working:
-        return [f"{summary}."]
-    return [f"{summary}. The best of them: {answers.sentence([working[0]])}"]
-
-
-def _next_step(answers: _Answers, outcomes: Mapping[str, str]) -> str:
-    name = answers.workspace.name
-    cells = [entries[0] for entries in answers.places]
-    cell = cells[0].cell.id if cells else "CELL"
-    if not cells and any(text.partition("+")[2] in LANES for text in outcomes):
-        return f"Next: compat matrix variants {name} compares them with the regular cells."
-    results = f"compat show {name} {cell} shows its test results and how to reproduce them"
-    if any(map(answers.works, cells)):
-        return f"Next: compat advise {name} recommends what to install; {results}."
-    return f"Next: {results}."
+    first = f". The best of them: {answers.sentence([working[0]])}" if working else "."
+    return f"{summary}{first}", following
 
 
 def released_report(
