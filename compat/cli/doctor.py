@@ -40,15 +40,53 @@ class _Asked:
     `read` is what the doctor finds in it without any matrix.
     """
 
-    def __init__(
-        self, packages: PackageList, text: str, python: Version | None, installer: str
-    ) -> None:
+    def __init__(self, python: str, freeze: str, message: str) -> None:
+        named_version = re.fullmatch(r"3\.\d{1,2}(?:\.\d{1,2})?", python)
+        if named_version and not (freeze or message or _is_piped()):
+            raise UsageError.of(
+                "a version needs a list beside it", path="--python", hint="--freeze FILE, or a path"
+            )
+        if freeze == message == "-":
+            raise UsageError.of("--freeze and --message cannot both be the standard input")
+        if not (message or freeze or (python and not named_version)) and _is_piped():
+            message = "-"
+        text = _text(message, MOST_READ) if message else ""
+        if not text.strip():
+            message = text = ""
+        version = Version(python) if named_version else None
+        installer = "python -m pip install"
+        if freeze:
+            packages = read_list(_text(freeze, MOST_CHARACTERS), version)
+            if not (packages.versions or packages.ranges):
+                raise UsageError.of(
+                    "names no package with a version or a range",
+                    path=freeze,
+                    hint="`pip freeze` or `uv pip freeze` prints such a list",
+                )
+            installer = "pip install"
+        elif python and not named_version:
+            from compat.cli.environment import packages_of
+
+            packages = packages_of(Path(python))
+            executable = quote(f"{python}/bin/python" if Path(python).is_dir() else python)
+            installer = f"uv pip install --python {executable}"
+            if "pip" in packages.versions:
+                installer = f"{executable} -m pip install"
+        elif message:
+            packages = PackageList(versions=listed_versions(text))
+            installer = "uv pip install" if "No solution found" in text else "pip install"
+        else:
+            from compat.cli.environment import packages_of
+
+            packages = packages_of(None)
+        if version is not None:
+            packages = msgspec.structs.replace(packages, python=version)
         self.installer = installer
-        self.read = case_of(text, python or packages.python, packages.versions, packages.ranges)
-        if python is None and packages.python is None and text:
+        self.read = case_of(text, version or packages.python, packages.versions, packages.ranges)
+        if packages.python is None and text:
             packages = msgspec.structs.replace(packages, python=self.read.python)
         self.packages = packages
-        self.message: Case | None = self.read if text.strip() else None
+        self.message: Case | None = self.read if text else None
 
     def may_concern(self, declaration: str) -> bool:
         """Whether a name in a matrix's declaration is in the message or in the list: reading the
@@ -87,7 +125,7 @@ def doctor_command(
     Examples: pip install demo 2>&1 | compat doctor; compat doctor --message error.txt; compat
     doctor tff --freeze requirements.txt --python 3.9
     """
-    asked = _asked(python, freeze, message)
+    asked = _Asked(python, freeze, message)
     packages = asked.packages
     answers = _answers(matrix, asked)
     findings = [
@@ -149,53 +187,6 @@ _PROBLEM = ("cause", "packages", "sentence", "ground", "because", "link")
 
 def _fields(value: object, *names: str) -> dict[str, Any]:
     return {name: getattr(value, name) for name in names}
-
-
-def _asked(python: str, freeze: str, message: str) -> _Asked:
-    named_version = re.fullmatch(r"3\.\d{1,2}(?:\.\d{1,2})?", python)
-    if named_version and not (freeze or message or _is_piped()):
-        raise UsageError.of(
-            "a version needs a list beside it", path="--python", hint="--freeze FILE, or a path"
-        )
-    if freeze == message == "-":
-        raise UsageError.of("--freeze and --message cannot both be the standard input")
-    if not (message or freeze or (python and not named_version)) and _is_piped():
-        message = "-"
-    text = _text(message, MOST_READ) if message else ""
-    if message and not text.strip():
-        message = ""
-    version = Version(python) if named_version else None
-    installer = "python -m pip install"
-    if freeze:
-        packages = read_list(_text(freeze, MOST_CHARACTERS), version)
-        if not (packages.versions or packages.ranges):
-            raise UsageError.of(
-                "names no package with a version or a range",
-                path=freeze,
-                hint="`pip freeze` or `uv pip freeze` prints such a list",
-            )
-        installer = "pip install"
-    elif python and not named_version:
-        from compat.cli.environment import packages_of
-
-        packages = packages_of(Path(python))
-        executable = f"{python}/bin/python" if Path(python).is_dir() else python
-        has_pip = "pip" in packages.versions
-        installer = (
-            f"{quote(executable)} -m pip install"
-            if has_pip
-            else f"uv pip install --python {quote(executable)}"
-        )
-    elif message:
-        packages = PackageList(versions=listed_versions(text))
-        installer = "uv pip install" if "No solution found" in text else "pip install"
-    else:
-        from compat.cli.environment import packages_of
-
-        packages = packages_of(None)
-    if version is not None:
-        packages = msgspec.structs.replace(packages, python=version)
-    return _Asked(packages, text if message else "", version, installer)
 
 
 def _is_piped() -> bool:

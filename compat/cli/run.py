@@ -108,7 +108,7 @@ def run_command(
     jobs: int | None = JOBS,
     attempts: int = option("Attempts per cell.", min=1, max=100, default=1),
     tier: Tier = option("smoke: only the suite's core; full: the whole suite.", default="full"),
-    plan: Path | None = option("Run a shard of what plan --print github printed.", metavar="FILE"),
+    plan: Path | None = option("Run a shard of what plan --github printed.", metavar="FILE"),
     shard: int = option("Which shard of --plan.", min=1, default=1),
     subject_from: str = option(
         "Run a checkout in place of the releases: a folder, a wheel, or git+https://...",
