@@ -8,7 +8,7 @@ from compat.advise.request import Goal, Request, label, request_of
 from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.installs import advised_installs, platforms_named
 from compat.cli.options import MATRIX_NAME, OTHER_PLATFORM, workspace_of
-from compat.cli.output import envelope, note, say
+from compat.cli.output import envelope, fields, note, say
 from compat.cli.verdicts import verdict_words
 from compat.site.install_words import platform_title
 from compat.site.lock_facts import lock_facts
@@ -169,14 +169,9 @@ def _card(workspace: Workspace, card: Card) -> dict[str, Any]:
         "coordinates": {place.axis: place.version for place in proof.cell.coordinates},
         "versions": {c.axis: proof.version(c.axis) for c in proof.cell.coordinates},
         "words": verdict_words(workspace, proof.id),
-        "score": proof.score,
-        "fails": proof.fails,
+        **fields(proof, "score fails changed tested days isolation"),
         "faults": proof.failing_here,
-        "changed": proof.changed,
-        "tested": proof.tested,
-        "days": proof.days,
         "last": proof.latest,
-        "isolation": proof.isolation,
         "stale": proof.outdated,
         "cautions": card.cautions,
         "lifted": card.lifted,

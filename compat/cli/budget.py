@@ -128,19 +128,11 @@ def run_within(
     workspace.refresh()
     disproofs, fell = pipeline.settled(workspace)
     after = coverage(workspace.snapshot)
-    document = {
-        "before": before,
-        "after": after,
-        "probes": explorer.probes,
-        "seconds": {kind: round(spent, 1) for kind, spent in explorer.seconds.items()},
-        "failed": failed,
-        "audited": audited,
-        "audit": audit,
-        "bound": None if audit is None else audit.bound,
-        "disproved": disproofs,
-        "fell": fell,
-    }
-    envelope(document)
+    times = {kind: round(spent, 1) for kind, spent in explorer.seconds.items()}
+    document = {"before": before, "after": after, "probes": explorer.probes, "seconds": times}
+    bound = None if audit is None else audit.bound
+    document |= {"failed": failed, "audited": audited, "audit": audit, "bound": bound}
+    envelope({**document, "disproved": disproofs, "fell": fell})
     tried = sum(explorer.probes.values())
     if not tried and not audited and not explorer.failed:
         say(f"Nothing to do: everything that can run here has a fresh result. {after.words}")

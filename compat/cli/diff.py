@@ -22,7 +22,7 @@ from compat.cli.options import (
     refuse_faulty_suite,
     workspace_of,
 )
-from compat.cli.output import envelope, note, say
+from compat.cli.output import envelope, fields, note, say
 from compat.cli.reports import Case, CellCases, Report, ReportFiles, run_report
 from compat.cli.run import print_lost, workers_that_fit
 from compat.cli.this_machine import ThisMachine, workshop_of
@@ -105,11 +105,8 @@ def run_checkout(
 
 def checkout_row(checkout: BuiltCheckout) -> dict[str, Any]:
     return {
-        "source": checkout.source,
-        "version": checkout.version,
-        "commit": checkout.commit,
+        **fields(checkout, "source version commit name"),
         "changed": checkout.is_changed,
-        "name": checkout.name,
         "wheels": {wheel.path.rpartition("/")[2]: wheel.sha256 for wheel in checkout.wheels},
     }
 

@@ -20,7 +20,7 @@ from compat.advise.doctor.facts import MOST_READ
 from compat.advise.doctor.infer import Case, Finding, case_of
 from compat.advise.package_list import MOST_CHARACTERS, PackageList, listed_versions, read_list
 from compat.cli.arguments import Exit, argument, matrices_folder, matrix_names, option
-from compat.cli.output import envelope, note, say
+from compat.cli.output import envelope, fields, note, say
 from compat.errors import UsageError, count, reason
 from compat.lock.resolvers import PYTHON
 
@@ -129,7 +129,7 @@ def doctor_command(
     packages = asked.packages
     answers = _answers(matrix, asked)
     findings = [
-        {**_fields(finding, *_FINDING), "command": _remedy(asked, finding)}
+        {**fields(finding, _FINDING), "command": _remedy(asked, finding)}
         for finding in asked.read.findings
     ]
     rows = []
@@ -140,7 +140,7 @@ def doctor_command(
             "state": answer.state,
             "works": works(answer),
             "proof": None if answer.proof is None else answer.proof.cell.id,
-            "problems": [_fields(problem, *_PROBLEM) for problem in answer.problems],
+            "problems": [fields(problem, _PROBLEM) for problem in answer.problems],
             "notes": answer.notes,
             "pins": dict(answer.pins),
             "command": _pip(asked, answer.pins) if answer.pins else "",
@@ -181,12 +181,8 @@ def _answers(matrix: str, asked: _Asked) -> "list[tuple[Workspace, Diagnosis]]":
     return sorted(answers, key=lambda pair: pair[1].state == "unproven")
 
 
-_FINDING = ("cause", "packages", "direction", "sentence", "advice", "needs", "lines", "is_fault")
-_PROBLEM = ("cause", "packages", "sentence", "ground", "because", "link")
-
-
-def _fields(value: object, *names: str) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in names}
+_FINDING = "cause packages direction sentence advice needs lines is_fault"
+_PROBLEM = "cause packages sentence ground because link"
 
 
 def _is_piped() -> bool:

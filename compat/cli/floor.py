@@ -48,7 +48,7 @@ from compat.cli.options import (
     refuse_faulty_suite,
     workspace_of,
 )
-from compat.cli.output import envelope, note, raw, say_rendered
+from compat.cli.output import envelope, fields, note, raw, say_rendered
 from compat.cli.progress import Progress
 from compat.cli.propose import project_files
 from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
@@ -178,7 +178,6 @@ def floor_command(
 
 # The time of one run without a budget.
 _SECONDS = 600
-_COUNTED = ("passing", "chosen", "failing", "runs", "stopped")
 # How often a trial run may show something that the tests lack.
 _PROOFS = 20
 
@@ -228,7 +227,7 @@ def _answer_project(asked: AskedProject, check: bool, fix: bool, constraints: Pa
         "checkout": checkout_row(checkout),
         "python": on,
         "tests": suite.because,
-        **{name: getattr(answered, name) for name in _COUNTED},
+        **fields(answered, "passing chosen failing runs stopped"),
         "minimums": rows,
         "proven": lock.versions if lock else {},
         "changed": sorted(map(str, changed)),

@@ -12,7 +12,7 @@ from compat import files
 from compat.cli.arguments import argument, given, option
 from compat.cli.machine import cache_folder, interpreter, level_of, today
 from compat.cli.options import index_settings, workspace_of
-from compat.cli.output import envelope, note, prose, report, say
+from compat.cli.output import envelope, fields, note, prose, report, say
 from compat.cli.verdicts import print_verdicts
 from compat.declare.capabilities import TEST_FILES
 from compat.declare.project import PYPROJECT, Project, listed_in, name_in_setup, project_of
@@ -271,8 +271,8 @@ def machine_platform() -> str:
 def _print(draft: Draft) -> None:
     paths = [f"matrices/{draft.name}/{path}" for path in draft.texts]
     following = f"compat run {draft.name} --quick" if draft.quick else f"compat plan {draft.name}"
-    document = {name: getattr(draft, name) for name in ("reasons", "left_out", "cells", "quick")}
-    envelope({"matrix": draft.name, "files": paths, **document, "next": following})
+    document = {"matrix": draft.name, "files": paths}
+    envelope({**document, **fields(draft, "reasons left_out cells quick"), "next": following})
     say(*(f"wrote {path}" for path in paths))
     say(*(f"{reason}." for reason in draft.reasons), indent=2)
     if draft.left_out:

@@ -142,6 +142,11 @@ def table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
             print(textwrap.indent(textwrap.fill(end, columns() - 4), " " * 4))
 
 
+def fields(value: object, names: str) -> dict[str, Any]:
+    """Return the part of a document that a value has under the same names."""
+    return {name: getattr(value, name) for name in names.split()}
+
+
 def envelope(data: Any, faults: Iterable[Fault] = ()) -> None:
     if not given.as_json:
         return

@@ -13,7 +13,7 @@ from compat import pipeline
 from compat.cli.arguments import Exit, given, option
 from compat.cli.machine import interpreter, now
 from compat.cli.options import CELL_NAMES, MATRIX_NAME, workspace_of
-from compat.cli.output import about, answer, as_prose, envelope, note, report, say, table
+from compat.cli.output import about, answer, as_prose, envelope, fields, note, report, say, table
 from compat.declare.parsing import minor_series
 from compat.declare.platforms import PlatformName
 from compat.errors import CompatError, UsageError
@@ -326,10 +326,8 @@ def _due_row(run_plan: choices.RunPlan, cell: str) -> dict[str, Any]:
     due = run_plan.due[cell]
     return {
         "id": cell,
-        "place": due.place,
-        "reason": due.reason,
+        **fields(due, "place reason last"),
         "tier": run_plan.tiers[cell],
-        "last": due.last,
         "blocked_by": due.blocked_by or None,
         "seconds": round(run_plan.tasks[cell].seconds, 1),
     }

@@ -7,7 +7,7 @@ from compat.advise.commands import SCOPED_SINCE, scoped
 from compat.cli.arguments import Exit, argument, option
 from compat.cli.machine import level_of
 from compat.cli.options import ISOLATION_LEVEL, MATRIX_NAME, refuse_faulty_suite, workspace_of
-from compat.cli.output import envelope, note, say_rendered
+from compat.cli.output import envelope, fields, note, say_rendered
 from compat.cli.this_machine import ThisMachine, locker_of
 from compat.errors import DeclarationError, UsageError
 from compat.plan.plan import named_cells
@@ -70,8 +70,7 @@ def repair_command(
         ["[tool.uv]", "override-dependencies = [", *(f"  {line}," for line in lines), "]", ""]
     )
     document = {
-        **{name: getattr(repair, name) for name in ("cell", "refusal", "remains", "refuted")},
-        "moved": repair.moved,
+        **fields(repair, "cell refusal remains refuted moved"),
         "rule": "" if repair.rule is None else rule_text(repair.rule),
         "constraints": pins,
         "uv": override if pins else "",
