@@ -179,9 +179,8 @@ def _checkout(
         raise UsageError.of(f"the plan of {stale.isoformat()} is older than {OLDEST.days} days")
     tiers, shards = dict[str, Tier](), dict[str, str]()
     for row in rows:
-        tiers |= dict.fromkeys(row.smoke.split(), "smoke") | dict.fromkeys(
-            row.cells.split(), "full"
-        )
+        tiers |= dict.fromkeys(row.smoke.split(), "smoke")
+        tiers |= dict.fromkeys(row.cells.split(), "full")
         shards |= dict.fromkeys(f"{row.cells} {row.smoke}".split(), f"records-{row.shard}")
     return Checkout(
         matrix=workspace.name,

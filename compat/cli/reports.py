@@ -287,10 +287,6 @@ class ReportFiles(Value, frozen=True, kw_only=True):
     junit: Path | None = None
     summary: Path | None = None
 
-    @property
-    def is_asked(self) -> bool:
-        return self.junit is not None or self.summary is not None
-
     def write(self, report: Report) -> None:
         if self.junit is not None:
             files.write(self.junit, junit_xml(report))

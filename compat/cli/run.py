@@ -146,7 +146,7 @@ def run_command(
     run tff --fleet dask://127.0.0.1:8786
     """
     reports = ReportFiles(junit=junit, summary=summary)
-    if dry_run and reports.is_asked:
+    if dry_run and (junit or summary):
         raise UsageError.of("--dry-run runs nothing, so there is nothing for --junit and --summary")
     if bool(words) + quick + (plan is not None) > 1:
         raise UsageError.of("name only one of cells, --quick and --plan")
