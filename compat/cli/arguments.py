@@ -119,7 +119,7 @@ def option(help: str, *names: str, **about: Any) -> Any:
     return Parameter(help, *names, **about)
 
 
-def _every_command(
+def _shared_options(
     as_json: bool = option("Print one JSON object on stdout.", "--json"),
     root: Path | None = option(
         "Folder of matrices/ (default: searched upwards).", metavar="FOLDER"
@@ -138,8 +138,8 @@ def _every_command(
     """The options that every command takes; they stand anywhere."""
 
 
-_HINTS = get_type_hints(_every_command)
-_ABOUT = zip(_HINTS, _every_command.__defaults__ or (), strict=False)
+_HINTS = get_type_hints(_shared_options)
+_ABOUT = zip(_HINTS, _shared_options.__defaults__ or (), strict=False)
 SHARED = {name: about.bound(name, _HINTS[name]) for name, about in _ABOUT}
 # Their values, as given.
 given = SimpleNamespace(**{name: option.default for name, option in SHARED.items()})

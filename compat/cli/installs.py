@@ -245,9 +245,9 @@ def advised_installs(
     snapshot, package = workspace.snapshot, workspace.matrix.subject_axis.package
     subject, python = snapshot.matrix.subject, snapshot.matrix.interpreters.name
     wanted = wanted_coordinates(request, positions(snapshot), snapshot.catalogue)
-    asked, here = wanted.get(python), list[str]()
+    asked, own = wanted.get(python), list[str]()
     if subject in {want.axis.name for want in request.wants} and len(wanted[subject]) == 1:
-        here = _lines(plain_installs(snapshot), wanted[subject], asked)
+        own = _lines(plain_installs(snapshot), wanted[subject], asked)
     if best is None and platforms:
         every = {Version(install.release) for install in snapshot.platform_installs}
         best = max(wanted.get(subject, frozenset(every)) & every, default=None)
@@ -260,7 +260,7 @@ def advised_installs(
         on_asked = (i for i in of_best if asked is None or Version(i.python) in asked)
         if not any(install.state in INSTALLABLE for install in on_asked):
             without.append(name)
-    return here, lines, without
+    return own, lines, without
 
 
 def jobs_of(workspace: Workspace, text: str) -> list[dict[str, str]]:
