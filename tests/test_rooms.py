@@ -104,7 +104,7 @@ EDGES = {
     "compat/cli/declarations.py": {"pathlib"},
     "compat/cli/diff.py": {"pathlib"},
     "compat/cli/doctor.py": {"os", "pathlib"},
-    "compat/cli/environment.py": {"os", "pathlib"},
+    "compat/cli/environment.py": {"pathlib"},
     "compat/cli/floor.py": {"pathlib", "time"},
     "compat/cli/init.py": {"pathlib"},
     "compat/cli/installs.py": {"pathlib"},

@@ -3,14 +3,14 @@
 from typing import Any
 
 from compat.advise.answer import Advisor, Card, Recommended, asked_pins, tested, tested_capabilities
-from compat.advise.commands import SCOPED_SINCE, Commands, Whereabouts, commands
+from compat.advise.commands import SCOPED_SINCE, Whereabouts, commands
 from compat.advise.request import Goal, Request, label, request_of
 from compat.cli.arguments import Exit, argument, given, option
-from compat.cli.installs import advised_plain
+from compat.cli.installs import advised_installs, platforms_named
 from compat.cli.options import MATRIX_NAME, OTHER_PLATFORM, workspace_of
-from compat.cli.output import envelope, note, say
+from compat.cli.output import envelope, fields, note, say
 from compat.cli.verdicts import verdict_words
-from compat.declare.platforms import PlatformName
+from compat.site.install_words import platform_title
 from compat.site.lock_facts import lock_facts
 from compat.site.wording import failing_words, listed
 from compat.value import LazyMapping
@@ -51,82 +51,66 @@ def advise_command(
     )
     answer = advisor.answer(asked)
     recommended = answer if isinstance(answer, Recommended) else None
+    best = answer.best if isinstance(answer, Recommended) else answer.nearest
     lacking = ""
     if recommended and recommended.best.proof.kind != "works" and not asked.needs:
         faults = recommended.best.proof.failing_here
         came_to = str(recommended.best.proof.outcome)
-        verb = "fail" if faults[1:] else "fails"
-        what = f"{listed(faults)} {verb}" if faults else came_to
+        what = f"{listed(faults)} {'fail' if faults[1:] else 'fails'}" if faults else came_to
         hint = "--need CAPABILITY limits the request to what you need"
         lacking = f"this works only in part: {what} ({hint})"
-    lines = advised_plain(workspace, asked)
-    # What is known of the release on the platforms that an option names, and where it does not
-    # install.
-    elsewhere: dict[PlatformName, list[str]] = {}
-    without: list[PlatformName] = []
-    titles = ""
-    if platform:
-        from compat.cli.installs import advised_elsewhere, platforms_named
-        from compat.site.install_words import platform_title
-
-        release = (
-            None
-            if recommended is None
-            else recommended.best.proof.version(workspace.matrix.subject)
-        )
-        named = platforms_named(workspace, platform)
-        elsewhere, without = advised_elsewhere(workspace, asked, release, named)
-        titles = listed([platform_title(name) for name in without])
-    if given.as_json:
-        unproven = None if isinstance(answer, Recommended) else answer
-        best = answer.best if isinstance(answer, Recommended) else answer.nearest
-        document = {
-            "matrix": workspace.snapshot.matrix.name,
-            "request": {
-                "wants": {want.axis.name: str(want.specifier) for want in asked.wants},
-                "packages": {name: str(specifier) for name, specifier in asked.packages},
-                "needs": asked.needs,
-                "goal": asked.goal,
-            },
-            "proven": unproven is None,
-            "in_the_way": unproven.in_the_way if unproven else (),
-            "changes": unproven.changes if unproven else (),
-            "best": None if best is None else _card(workspace, best),
-            "because": recommended.because if recommended else "",
-            "alternatives": [
-                {**_card(workspace, other.card), "trade_off": other.trade_off}
-                for other in (recommended.alternatives if recommended else ())
-            ],
-        }
-        envelope(document | {"plain": lines, "platforms": elsewhere, "not_on": without})
-    elif isinstance(answer, Recommended):
-        if without:
-            say(f"It does not install on {titles}. In a container, this does:", "")
-        _say_card(workspace, answer.best, asked, answer.because)
-        for other in answer.alternatives:
-            say("", f"or {_named(workspace, other.card, asked)}")
-            say(other.trade_off, _evidence(workspace, other.card), indent=2)
-    else:
+    release = None
+    if recommended is not None:
+        release = recommended.best.proof.version(workspace.matrix.subject)
+    named = platforms_named(workspace, platform) if platform else ()
+    lines, elsewhere, without = advised_installs(workspace, asked, release, named)
+    titles = listed([platform_title(name) for name in without])
+    alternatives = recommended.alternatives if recommended else ()
+    card = None if best is None else _card(workspace, best)
+    document: dict[str, Any] = {
+        "matrix": workspace.snapshot.matrix.name,
+        "request": {
+            "wants": {want.axis.name: str(want.specifier) for want in asked.wants},
+            "packages": {name: str(specifier) for name, specifier in asked.packages},
+            "needs": asked.needs,
+            "goal": asked.goal,
+        },
+        "proven": recommended is not None,
+        "in_the_way": getattr(answer, "in_the_way", ()),
+        "changes": getattr(answer, "changes", ()),
+        "best": card,
+        "because": getattr(answer, "because", ""),
+        "alternatives": [
+            {**_card(workspace, other.card), "trade_off": other.trade_off}
+            for other in (alternatives if given.as_json else ())
+        ],
+    }
+    envelope(document | {"plain": lines, "platforms": elsewhere, "not_on": without})
+    if recommended is None:
         say("no tested combination matches:")
-        say(*answer.in_the_way, indent=2)
-        if answer.nearest is None:
+        say(*document["in_the_way"], indent=2)
+        if best is None:
             note(f"no combination of {workspace.name} is proven so far")
         else:
-            say(f"the nearest tested combination: {'; '.join(answer.changes)}", "")
-            _say_card(workspace, answer.nearest, asked)
-    if lines and not given.as_json:
+            say(f"the nearest tested combination: {'; '.join(document['changes'])}", "")
+    elif without:
+        say(f"It does not install on {titles}. In a container, this does:", "")
+    if best is not None and card is not None:
+        _say_card(workspace, best, asked, card, document["because"])
+    for other in alternatives:
+        say("", f"or {_named(workspace, other.card, asked)}")
+        say(other.trade_off, _evidence(workspace, other.card), indent=2)
+    if lines:
         say("", "a plain install of that release:")
         say(*lines, indent=2)
-    if elsewhere and not given.as_json:
-        from compat.cli.installs import say_elsewhere
-
+    if elsewhere:
         say("")
-        say_elsewhere(elsewhere)
-        if without and recommended:
-            how: Commands = _card(workspace, recommended.best)["commands"]
-            say(f"A container of {how.platform} for {titles}:")
-            for line in how.docker:
-                print(f"    {line}")
+    for name, sentences in elsewhere.items():
+        say(f"on {platform_title(name)}, where nothing was run:")
+        say(*sentences, indent=2)
+    if without and recommended and card is not None:
+        say(f"A container of {card['commands'].platform} for {titles}:")
+        say(*card["commands"].docker, indent=4)
     if lacking:
         note(f"warning: {lacking}")
     raise Exit(0 if recommended and not lacking and not without else 1)
@@ -136,9 +120,10 @@ def advisor_of(workspace: Workspace) -> Advisor:
     return Advisor(workspace.snapshot, LazyMapping(lambda: workspace.lock_digests, workspace.lock))
 
 
-def _say_card(workspace: Workspace, card: Card, request: Request, because: str = "") -> None:
-    proof, document = card.proof, _card(workspace, card)
-    lines: Commands = document["commands"]
+def _say_card(
+    workspace: Workspace, card: Card, request: Request, document: dict[str, Any], because: str
+) -> None:
+    proof, lines = card.proof, document["commands"]
     say(_named(workspace, card, request))
     say(*filter(None, (because, _evidence(workspace, card), proof.score.words)), indent=2)
     if proof.fails:
@@ -184,14 +169,9 @@ def _card(workspace: Workspace, card: Card) -> dict[str, Any]:
         "coordinates": {place.axis: place.version for place in proof.cell.coordinates},
         "versions": {c.axis: proof.version(c.axis) for c in proof.cell.coordinates},
         "words": verdict_words(workspace, proof.id),
-        "score": proof.score,
-        "fails": proof.fails,
+        **fields(proof, "score fails changed tested days isolation"),
         "faults": proof.failing_here,
-        "changed": proof.changed,
-        "tested": proof.tested,
-        "days": proof.days,
         "last": proof.latest,
-        "isolation": proof.isolation,
         "stale": proof.outdated,
         "cautions": card.cautions,
         "lifted": card.lifted,

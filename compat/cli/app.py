@@ -76,8 +76,7 @@ def _told(faults: Any, code: int) -> int:
     from compat.cli.output import envelope, report
 
     report(faults)
-    if given.as_json:
-        envelope(None, faults)
+    envelope(None, faults)
     return code
 
 

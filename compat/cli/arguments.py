@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
 
 class Exit(Exception):
@@ -119,40 +119,28 @@ def option(help: str, *names: str, **about: Any) -> Any:
     return Parameter(help, *names, **about)
 
 
-# The options that every command takes, by name; they stand anywhere.
-SHARED = {
-    name: about.bound(name, hint)
-    for name, hint, about in (
-        ("as_json", bool, option("Print one JSON object on stdout.", "--json")),
-        (
-            "root",
-            Path | None,
-            option("Folder of matrices/ (default: searched upwards).", metavar="FOLDER"),
-        ),
-        (
-            "index_url",
-            str | None,
-            option("Package index (default: pip's configuration).", metavar="URL"),
-        ),
-        (
-            "extra_index_url",
-            list[str] | None,
-            option("Extra index with precedence over the main one; repeatable.", metavar="URL"),
-        ),
-        ("refresh", bool, option("Bypass the cache of index pages.")),
-        ("quiet", bool, option("Print results, warnings and errors only.", "--quiet", "-q")),
-        (
-            "verbose",
-            bool,
-            option("Log processes, requests and caches; -vv logs more.", "--verbose", "-v"),
-        ),
-        (
-            "color",
-            Literal["auto", "always", "never"] | None,
-            option("auto, always or never.", metavar="WHEN"),
-        ),
-    )
-}
+def _shared_options(
+    as_json: bool = option("Print one JSON object on stdout.", "--json"),
+    root: Path | None = option(
+        "Folder of matrices/ (default: searched upwards).", metavar="FOLDER"
+    ),
+    index_url: str | None = option("Package index (default: pip's configuration).", metavar="URL"),
+    extra_index_url: list[str] | None = option(
+        "Extra index with precedence over the main one; repeatable.", metavar="URL"
+    ),
+    refresh: bool = option("Bypass the cache of index pages."),
+    quiet: bool = option("Print results, warnings and errors only.", "--quiet", "-q"),
+    verbose: bool = option("Log processes, requests and caches; -vv logs more.", "--verbose", "-v"),
+    color: Literal["auto", "always", "never"] | None = option(
+        "auto, always or never.", metavar="WHEN"
+    ),
+) -> None:
+    """The options that every command takes; they stand anywhere."""
+
+
+_HINTS = get_type_hints(_shared_options)
+_ABOUT = zip(_HINTS, _shared_options.__defaults__ or (), strict=False)
+SHARED = {name: about.bound(name, _HINTS[name]) for name, about in _ABOUT}
 # Their values, as given.
 given = SimpleNamespace(**{name: option.default for name, option in SHARED.items()})
 _FLAGS = {name: option for option in SHARED.values() for name in option.names}

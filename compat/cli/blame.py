@@ -2,12 +2,11 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import msgspec
 
 from compat import pipeline
-from compat.cli.arguments import Exit, argument, given, option
+from compat.cli.arguments import Exit, argument, option
 from compat.cli.budget import budget_seconds
 from compat.cli.machine import cache_folder, install_variables, level_of
 from compat.cli.options import ISOLATION_LEVEL, MATRIX_NAME, refuse_faulty_suite, workspace_of
@@ -20,7 +19,6 @@ from compat.plan.plan import named_cells
 from compat.search.api_change import ApiChange
 from compat.search.blame import Blame, BlamedPackage
 from compat.site.wording import count, listed
-from compat.workspace import Workspace
 
 # More packages than this are no answer that anybody can act on: they are counted.
 MOST_NAMED = 3
@@ -81,16 +79,6 @@ def closing(answer: Blame, runs: int, seconds: float) -> str:
     return f"{count(runs, 'run')}, {time}. {verified}"
 
 
-def payload(answer: Blame, changes: Changes, runs: int, seconds: float) -> dict[str, Any]:
-    asdict, causes = msgspec.structs.asdict, []
-    for cause in answer.causes:
-        packages = [{"api": changes.get(p.package), **asdict(p)} for p in cause.packages]
-        causes.append(asdict(cause) | {"failure": str(cause.failure), "packages": packages})
-    fields = ("is_verified", "is_backward", "is_finished", "because")
-    document = {"causes": causes} | {name: getattr(answer, name) for name in fields}
-    return document | {"runs": runs, "seconds": round(seconds, 1)}
-
-
 def _releases(package: BlamedPackage) -> str:
     if package.last_good is None:
         before = package.good or "not installed"
@@ -143,36 +131,31 @@ def blame_command(
     py3.9-tf2.8-tff0.20.0 --budget 90m; compat blame tff old.txt new.txt
     """
     workspace = workspace_of(matrix)
-    ends = _ends(workspace, good, bad)
+    if not bad:
+        cell = parse_cell(good, workspace.matrix)
+        good, bad = (msgspec.structs.replace(cell, recipe=r).id for r in ("dated", "fresh"))
+    if cells := [name for name in (good, bad) if not name.endswith(".txt")]:
+        named = named_cells(workspace.facts_of(workspace.kept_or_asked), cells)
+        if len(named) > len(cells):
+            message = f"{' '.join(cells)} names {count(len(named), 'cell')}"
+            raise UsageError.of(message, hint=named[0].id)
     refuse_faulty_suite(workspace)
     machine, began = ThisMachine(workspace, level_of(isolation)), time.monotonic()
     folder = cache_folder() / "blame" / workspace.name
     seconds = float(budget_seconds(budget)) if budget else None
     laboratory = LockLaboratory(workspace, folder, machine, seconds)
-    answer = pipeline.blamed(laboratory, *ends)
+    answer = pipeline.blamed(laboratory, good, bad)
     if answer.is_verified and answer.causes:
         pipeline.keep_blame(workspace, laboratory, answer)
     changes = pipeline.changed_apis(laboratory, answer, install_variables(workspace.index))
-    spent = laboratory.runs, time.monotonic() - began
-    if given.as_json:
-        envelope(payload(answer, changes, *spent))
-    else:
-        say(*sentences(answer, changes))
-        note(closing(answer, *spent))
+    spent, asdict, causes = time.monotonic() - began, msgspec.structs.asdict, []
+    for cause in answer.causes:
+        packages = [{"api": changes.get(p.package), **asdict(p)} for p in cause.packages]
+        causes.append(asdict(cause) | {"failure": str(cause.failure), "packages": packages})
+    document = {"causes": causes, "is_verified": answer.is_verified, "runs": laboratory.runs}
+    envelope({**asdict(answer), **document, "seconds": round(spent, 1)})
+    say(*sentences(answer, changes))
+    note(closing(answer, laboratory.runs, spent))
     machine.interruption.exit_if_interrupted()
     is_found = bool(answer.causes) and answer.is_verified
     raise Exit(3 if not answer.is_finished else 0 if is_found else 1)
-
-
-def _ends(workspace: Workspace, good: str, bad: str) -> tuple[str, str]:
-    if not bad:
-        cell = parse_cell(good, workspace.matrix)
-        good, bad = (msgspec.structs.replace(cell, recipe=r).id for r in ("dated", "fresh"))
-    cells = [name for name in (good, bad) if not name.endswith(".txt")]
-    if cells:
-        named = named_cells(workspace.facts_of(workspace.kept_or_asked), cells)
-        if len(named) > len(cells):
-            raise UsageError.of(
-                f"{' '.join(cells)} names {count(len(named), 'cell')}", hint=named[0].id
-            )
-    return good, bad

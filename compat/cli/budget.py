@@ -4,17 +4,15 @@ import contextlib
 import secrets
 import threading
 import time
-
-from packaging.version import Version
+from functools import cache, partial
 
 from compat import pipeline
-from compat.cli.arguments import given
 from compat.cli.machine import interpreter, level_of, without_places
 from compat.cli.options import refuse_faulty_suite, workspace_of
 from compat.cli.output import envelope, note, say, tell_disproofs
 from compat.cli.progress import MINUTE, Progress, Status
 from compat.cli.reports import Report, ReportFiles
-from compat.cli.this_machine import ThisMachine, locker_of, probing_locker, refusing_locker
+from compat.cli.this_machine import ThisMachine, locker_of, probing_locker, uv_locker
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError
 from compat.fleet import explore
@@ -26,7 +24,7 @@ from compat.plan.plan import named_cells
 from compat.results import learnt
 from compat.results.answer import Answer
 from compat.results.clauses import KeptClauses
-from compat.results.coverage import Coverage, coverage, coverage_lines
+from compat.results.coverage import coverage, coverage_lines
 from compat.results.judge import asked_about
 from compat.results.record import involved, third_package
 from compat.run.job import Job
@@ -55,12 +53,16 @@ def budget_seconds(text: str) -> int:
 
 
 def run_within(
-    workspace: Workspace, words: list[str], seconds: int, how: tuple[int, str], reports: ReportFiles
+    workspace: Workspace,
+    words: list[str],
+    seconds: int,
+    jobs: int,
+    isolation: str,
+    reports: ReportFiles,
 ) -> int:
     """Spend the seconds on missing or due cells (only those that `words` name, if any), report, and
-    return the exit code. `how` is the number of workers and the isolation level.
+    return the exit code.
     """
-    jobs, isolation = how
     refuse_faulty_suite(workspace)
     machine = ThisMachine(workspace, level_of(isolation))
     session = _Session(workspace, machine)
@@ -95,8 +97,20 @@ def run_within(
         lessons=session.lessons,
         only=lambda cell: not only or cell.id in only,
     )
+    start, lines = time.monotonic(), list[str]()
+
+    def heard() -> None:
+        running = [f"{probe.kind} {probe.cell.id}" for probe in explorer.running]
+        tried = explorer.probes.items()
+        probes = [count(number, *_KINDS[kind]) for kind, number in tried if number]
+        line = f"{(time.monotonic() - start) / MINUTE:.0f} of {seconds / MINUTE:.0f} min:"
+        line += f" {explorer.coverage.words}; {listed(probes) if probes else 'nothing tried yet'}"
+        lines[:] = [*running, line]
+
+    note(f"answered: {before.words}")
     try:
-        _explore(explorer, before, seconds)
+        with Status(lambda: lines):
+            explorer.explore(seconds, heard)
     finally:
         session.keep()
     failed, audited = [*explorer.failed], explorer.audited
@@ -114,36 +128,26 @@ def run_within(
     workspace.refresh()
     disproofs, fell = pipeline.settled(workspace)
     after = coverage(workspace.snapshot)
-    if given.as_json:
-        document = {
-            "before": before,
-            "after": after,
-            "probes": explorer.probes,
-            "seconds": {kind: round(spent, 1) for kind, spent in explorer.seconds.items()},
-            "failed": failed,
-            "audited": audited,
-            "audit": audit,
-            "bound": None if audit is None else audit.bound,
-            "disproved": disproofs,
-            "fell": fell,
-        }
-        envelope(document)
+    times = {kind: round(spent, 1) for kind, spent in explorer.seconds.items()}
+    document = {"before": before, "after": after, "probes": explorer.probes, "seconds": times}
+    bound = None if audit is None else audit.bound
+    document |= {"failed": failed, "audited": audited, "audit": audit, "bound": bound}
+    envelope({**document, "disproved": disproofs, "fell": fell})
+    tried = sum(explorer.probes.values())
+    if not tried and not audited and not explorer.failed:
+        say(f"Nothing to do: everything that can run here has a fresh result. {after.words}")
     else:
-        tried = sum(explorer.probes.values())
-        if not tried and not audited and not explorer.failed:
-            say(f"Nothing to do: everything that can run here has a fresh result. {after.words}")
-        else:
-            say(*coverage_lines(before, after))
-            for kind, number in explorer.probes.items():
-                if number:
-                    say(f"  {count(number, *_KINDS[kind])}: {explorer.seconds[kind]:,.0f} s")
-            more = count(after.answered - before.answered, "more cell")
-            say(f"  {more} answered by {count(tried, 'probe')}")
-            for cell in audited:
-                say(f"  verified {cell.cell}: {cell.finding}: {cell.outcome}")
-            if audit is not None:
-                say(f"{audit.sentence} (seed {audit.seed}, {audit.inferred:,} inferred)")
-        tell_disproofs(disproofs, fell)
+        say(*coverage_lines(before, after))
+        for kind, number in explorer.probes.items():
+            if number:
+                say(f"  {count(number, *_KINDS[kind])}: {explorer.seconds[kind]:,.0f} s")
+        more = count(after.answered - before.answered, "more cell")
+        say(f"  {more} answered by {count(tried, 'probe')}")
+        for cell in audited:
+            say(f"  verified {cell.cell}: {cell.finding}: {cell.outcome}")
+        if audit is not None:
+            say(f"{audit.sentence} (seed {audit.seed}, {audit.inferred:,} inferred)")
+    tell_disproofs(disproofs, fell)
     reports.write(
         Report(
             command=f"compat run {workspace.name}",
@@ -173,7 +177,7 @@ class _Session:
         known = workspace.learnt.clauses
         self.files = known.files
         self._learner = RefusalLearner(
-            facts, refusing_locker(workspace).lock, known.conflicts, workspace.day, without_places
+            facts, uv_locker(workspace).lock, known.conflicts, workspace.day, without_places
         )
         self._locker = locker_of(workspace, "uv")
         self._prober = pipeline.prober(workspace, self._learner, probing_locker(workspace))
@@ -183,15 +187,14 @@ class _Session:
         self.lessons = [cell for cell in cells if not self._learner.answer(cell)]
         self._guard = threading.Lock()
         self._answers: list[learnt.PlainAnswer] = []
-        self._unkept = 0
-        self._pythons: dict[Version, bool] = {}
+        platform = workspace.matrix.platform
+        self._has_python = cache(lambda python: interpreter(python, platform) is not None)
 
     def keep(self) -> None:
         with self._guard:
             clauses = KeptClauses(conflicts=self._learner.clauses, files=self.files)
             learnt.keep_clauses(self._workspace.folder, self._matrix, clauses)
             learnt.keep_answers(self._workspace.folder, learnt.PROBES, self._answers)
-            self._unkept = 0
 
     def ask(self, cell: Cell) -> explore.LockAnswer:
         known = len(self._learner.clauses)
@@ -220,8 +223,7 @@ class _Session:
             return
         with self._guard:
             self._answers.append(answer)
-            self._unkept += 1
-            is_time = self._unkept >= _KEEP_EVERY
+            is_time = len(self._answers) % _KEEP_EVERY == 0
         if is_time:
             self.keep()
 
@@ -234,10 +236,7 @@ class _Session:
             return self._looked_at.snapshot.by_id[cell.id]
 
     def can_run(self, cell: Cell) -> bool:
-        python = cell.on(self._matrix.interpreters.name).version
-        if python not in self._pythons:
-            self._pythons[python] = interpreter(python, self._matrix.platform) is not None
-        return self._pythons[python]
+        return self._has_python(cell.on(self._matrix.interpreters.name).version)
 
     def audit(self, entry: Answer) -> learnt.AuditedCell:
         """Verify an inferred answer.
@@ -246,32 +245,27 @@ class _Session:
         inferred to fail is locked with all other packages free, because its own lock follows the
         same rules as the inference.
         """
+        cell = entry.cell.id
         if entry.cell.recipe == "relaxed" and entry.likely == "broken":
-            return self._freed(entry)
+            free = partial(learnt.audited_free, entry)
+            answer = pipeline.freed(self._workspace, entry.cell, self._locker)
+            if isinstance(answer, Refusal) or explore.is_lock_enough(entry):
+                return free(answer, None, "")
+            if (missing := self._machine.missing_interpreter(answer)) is not None:
+                return free(answer, None, "", f"this machine has no Python {missing}")
+            run = pipeline.tried(self._workspace, cell, answer, self._machine)
+            if run is None:
+                return free(answer, None, "")
+            names = (package.name for package in run.evidence.installed)
+            spoken_of = involved(run.outcome, names, dict(run.evidence.owners))
+            blocker = third_package(spoken_of, asked_about(cell, self._context))
+            return free(answer, run.outcome, blocker)
         if explore.is_lock_enough(entry):
             asked = pipeline.audited(self._workspace, entry.cell, self._locker, self._learner)
             self._take(asked[1])
             return asked[0]
         unknown = Answer(cell=entry.cell, kind="unknown", evidence="none")
         return learnt.audited_run(entry, self.run(entry.cell, "full") or unknown)
-
-    def _freed(self, entry: Answer) -> learnt.AuditedCell:
-        cell = entry.cell.id
-        answer = pipeline.freed(self._workspace, entry.cell, self._locker)
-        if isinstance(answer, Refusal) or explore.is_lock_enough(entry):
-            return learnt.audited_free(entry, answer, None, "")
-        missing = self._machine.missing_interpreter(answer)
-        if missing is not None:
-            return learnt.audited_free(
-                entry, answer, None, "", f"this machine has no Python {missing}"
-            )
-        run = pipeline.tried(self._workspace, cell, answer, self._machine)
-        if run is None:
-            return learnt.audited_free(entry, answer, None, "")
-        names = (package.name for package in run.evidence.installed)
-        spoken_of = involved(run.outcome, names, dict(run.evidence.owners))
-        blocker = third_package(spoken_of, asked_about(cell, self._context))
-        return learnt.audited_free(entry, answer, run.outcome, blocker)
 
 
 class _Unseen(Progress):
@@ -285,19 +279,3 @@ class _Unseen(Progress):
 
     def stopped(self, worker: int, why: str) -> None:
         note(f"warning: a worker stopped: {why}")
-
-
-def _explore(explorer: explore.Explorer, before: Coverage, seconds: float) -> None:
-    start, lines = time.monotonic(), list[str]()
-
-    def heard() -> None:
-        running = [f"{probe.kind} {probe.cell.id}" for probe in explorer.running]
-        tried = explorer.probes.items()
-        probes = [count(number, *_KINDS[kind]) for kind, number in tried if number]
-        line = f"{(time.monotonic() - start) / MINUTE:.0f} of {seconds / MINUTE:.0f} min:"
-        line += f" {explorer.coverage.words}; {listed(probes) if probes else 'nothing tried yet'}"
-        lines[:] = [*running, line]
-
-    note(f"answered: {before.words}")
-    with Status(lambda: lines):
-        explorer.explore(seconds, heard)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from compat.cli.arguments import given, option
+from compat.cli.arguments import option
 from compat.cli.machine import cache_folder, disk_mb, install_variables, now
 from compat.cli.output import envelope, note, say, table
 from compat.errors import CompatError, UsageError, reason
@@ -56,9 +56,7 @@ def clean_command(
         }
         for kind in CACHE_KINDS
     }
-    if given.as_json:
-        envelope({"removed": not dry_run, "kinds": kinds})
-        return
+    envelope({"removed": not dry_run, "kinds": kinds})
     goes = "would go" if dry_run else "removed"
     rows = [
         (kind, f"{number:,}", _shown(size), f"{gone:,}", _shown(gone_size))

@@ -8,35 +8,17 @@ from pathlib import Path
 from compat.cli.arguments import SHARED, WrongUsage, shared_taken
 from compat.cli.command_table import FIRST, GROUPS, called, declared_by
 
-SCRIPTS = {
-    "bash": """_compat() {
-  local IFS=$'\\n'
-  COMPREPLY=($(compat --complete bash "${COMP_LINE:0:COMP_POINT}" 2>/dev/null))
-  [ ${#COMPREPLY[@]} -gt 0 ] || compopt -o default
-}
-complete -F _compat compat compat-matrix""",
-    "zsh": """#compdef compat compat-matrix
-_compat() {
-  local -a found
-  found=(${(f)"$(compat --complete zsh "${(j: :)${(@q)words[1,CURRENT]}}" 2>/dev/null)"})
-  if (( $#found )); then compadd -a found; else _files; fi
-}
-compdef _compat compat compat-matrix""",
-    "fish": """function __compat
-  compat --complete fish (commandline -cp) 2>/dev/null
-end
-complete -c compat -f -a '(__compat)'
-complete -c compat-matrix -f -a '(__compat)'""",
-}
+SHELLS = ("bash", "zsh", "fish")
 
 
 def script(shell: str) -> str:
-    if shell not in SCRIPTS:
+    if shell not in SHELLS:
         raise WrongUsage(
-            f"--completion {shell!r} is not one of {', '.join(SCRIPTS)}",
+            f"--completion {shell!r} is not one of {', '.join(SHELLS)}",
             'for example: eval "$(compat --completion bash)"',
         )
-    return SCRIPTS[shell]
+    path = Path(__file__).parent / "templates" / f"completion.{shell}"
+    return path.read_text(encoding="utf-8").rstrip("\n")
 
 
 def complete(words: Sequence[str]) -> None:

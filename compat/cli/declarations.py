@@ -15,7 +15,7 @@ from compat.cli.options import (
     faults_of_suite,
     workspace_of,
 )
-from compat.cli.output import answer, envelope, note, say
+from compat.cli.output import answer, envelope, note, raw, say
 from compat.declare.faults import faults_of
 from compat.declare.schema import matrix_schema, policy_schema, schema_text
 from compat.errors import DeclarationError, Fault, IndexUnreachable, UsageError
@@ -43,10 +43,8 @@ def twice(workspace: Workspace) -> Iterator[str]:
     of_axes = {axis.normalised_name for axis in matrix.packages}
     asked = {canonicalize_name(Requirement(text).name) for text in requirements}
 
-    def place_of(number: int) -> str:
-        # By its place: its address may hold a password, or a name that is nobody's business.
-        return "the main index" if number == len(urls) - 1 else f"extra index {number + 1}"
-
+    # By their places: an address may hold a password, or a name that is nobody's business.
+    titles = [*(f"extra index {number + 1}" for number in range(len(urls) - 1)), "the main index"]
     names = sorted({*of_axes, *asked, *(pin.name for lock in locks for pin in lock.pins)})
 
     def places(name: str) -> Places | IndexUnreachable:
@@ -61,7 +59,7 @@ def twice(workspace: Workspace) -> Iterator[str]:
         if isinstance(where, IndexUnreachable):
             yield f"cannot check whether {name} is on two indexes: {where.faults[0].message}"
         elif len(where) > 1:
-            named = [(place_of(number), version) for number, version in where]
+            named = [(titles[number], version) for number, version in where]
             newest = ", ".join(f"{version} on {place}" for place, version in named)
             rule = f"{named[0][0]} is used"
             if workspace.index.merged:
@@ -84,23 +82,18 @@ def discover_command(
         axis.name: [*map(str, workspace.rediscovered.coordinates(axis))]
         for axis in workspace.matrix.axes
     }
-    if given.as_json:
-        envelope({"matrix": matrix, "axes": axes})
-        return
+    envelope({"matrix": matrix, "axes": axes})
     for name, versions in axes.items():
-        say(
-            f"{name}: {count(len(versions), 'version')}, {versions[0]} to {versions[-1]}"
-            if versions
-            else f"{name}: none"
-        )
-        print(f"  {' '.join(versions)}")
+        ends = f", {versions[0]} to {versions[-1]}" if versions else ""
+        say(f"{name}: {count(len(versions), 'version') if versions else 'none'}{ends}")
+        say(f"  {' '.join(versions)}")
     path = f"matrices/{workspace.name}/{workspace.catalogue_path.name}"
     if before == after:
         note(f"{path} is current")
     elif write and before:
-        print(files.unified_diff(path, before, after), end="")
+        raw(files.unified_diff(path, before, after))
     elif write:
-        print(f"{path}: new")
+        say(f"{path}: new")
     else:
         signs = [line[:1] for line in files.unified_diff(path, before, after).splitlines()[2:]]
         change = f"{count(signs.count('+'), 'line')} added, {signs.count('-')} removed"
@@ -155,12 +148,10 @@ def schema_command(write: bool = option("Write the schemas to matrices/.")) -> N
     ):
         text = schema_text(content)
         before = (files.read_if_there(folder / name) or b"").decode(errors="replace")
-        if not given.as_json:
-            print(files.unified_diff(f"matrices/{name}", before, text), end="")
+        raw(files.unified_diff(f"matrices/{name}", before, text))
         changed += [name] if before != text else []
         if write:
             files.write(folder / name, text)
     note(f"schemas {'written' if write else 'would change'}" if changed else "schemas are current")
-    if given.as_json:
-        envelope({"changed": changed})
+    envelope({"changed": changed})
     raise Exit(1 if changed and not write else 0)

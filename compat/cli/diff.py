@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element
 
-from compat.cli.arguments import Exit, given, option
+from compat.cli.arguments import Exit, option
 from compat.cli.machine import environ, interpreter, level_of, now, sandbox_folder, scratch
 from compat.cli.options import (
     CELL_NAMES,
@@ -23,9 +22,9 @@ from compat.cli.options import (
     refuse_faulty_suite,
     workspace_of,
 )
-from compat.cli.output import envelope, note, say
-from compat.cli.reports import Report, ReportFiles, junit_case, junit_suite, run_report
-from compat.cli.run import print_lost, print_untried, workers_that_fit
+from compat.cli.output import envelope, fields, note, say
+from compat.cli.reports import Case, CellCases, Report, ReportFiles, run_report
+from compat.cli.run import print_lost, workers_that_fit
 from compat.cli.this_machine import ThisMachine, workshop_of
 from compat.cli.verdicts import print_failures
 from compat.errors import UsageError
@@ -45,16 +44,12 @@ from compat.site.wording import cause_sentence, count, listed
 from compat.value import grouped
 from compat.workspace import Workspace
 
-# The source of a checkout, the isolation level, and whether its records are stored.
-AskedCheckout = tuple[str, Isolation, bool]
-
 
 @contextmanager
 def cells_of_checkout(
-    workspace: Workspace, asked: AskedCheckout
+    workspace: Workspace, source: str, level: Isolation, keep: bool
 ) -> Iterator[checkout_run.CheckoutCells]:
     """Build the wheel of a checkout and yield its cells; the wheel is deleted at the end."""
-    source, level, keep = asked
     axis, platform = workspace.matrix.interpreters, workspace.matrix.platform
     newest_first = sorted(axis.patches, reverse=True)
     pythons = [patch for patch in newest_first if interpreter(patch, platform)]
@@ -74,46 +69,34 @@ def cells_of_checkout(
 
 
 def run_checkout(
-    workspace: Workspace,
-    asked: AskedCheckout,
-    meant: tuple[Sequence[str], bool],
+    cells: checkout_run.CheckoutCells,
+    choice: checkout_run.CheckoutChoice,
+    level: Isolation,
     options: RunOptions,
     reports: ReportFiles,
 ) -> int:
-    """Run the `meant` cells of a checkout, report, and return the exit code of `compat run`."""
-    with cells_of_checkout(workspace, asked) as cells:
-        choice, subject = cells.chosen(*meant), _subject(cells)
-        checkout_run.refuse_no_cells(choice)
-        note(f"{subject}: {count(len(choice.cells), 'cell')} to run; isolation {asked[1]}")
-        if choice.infeasible:
-            note(outside(choice.infeasible))
-        machine = ThisMachine(workspace, asked[1], (cells.shown,))
-        pairs = dict.fromkeys((cell.id for cell in choice.cells), "")
-        result = cells.run(pairs, machine, options)
+    """Run cells of a checkout, report, and return the exit code of `compat run`."""
+    workspace, subject = cells.workspace, _subject(cells)
+    checkout_run.refuse_no_cells(choice)
+    note(f"{subject}: {count(len(choice.cells), 'cell')} to run; isolation {level}")
+    if choice.infeasible:
+        note(outside(choice.infeasible))
+    machine = ThisMachine(workspace, level, (cells.shown,))
+    pairs = dict.fromkeys((cell.id for cell in choice.cells), "")
+    result = cells.run(pairs, machine, options)
     verdicts = {name: cells.verdict(cell) for name, cell in zip(pairs, choice.cells, strict=True)}
-    if given.as_json:
-        rows = [
-            {
-                "id": verdict.id,
-                "verdict": verdict.kind,
-                "outcome": result.outcomes.get(name),
-                "capabilities": {known.id: known.status for known in verdict.capabilities},
-                "reasons": verdict.reasons,
-            }
-            for name, verdict in verdicts.items()
-        ]
-        envelope({"checkout": checkout_row(cells.checkout), "cells": rows})
-    else:
-        width = max(map(len, pairs))
-        for name, verdict in verdicts.items():
-            word = STATE_WORDS[verdict.kind]
-            say(f"{name:<{width}}  {word}  {verdict.score.head}".rstrip())
-        print_failures(result.outcomes)
+    rows, width = [], max(map(len, pairs))
+    for name, verdict in verdicts.items():
+        row = {"id": verdict.id, "verdict": verdict.kind, "outcome": result.outcomes.get(name)}
+        capabilities = {known.id: known.status for known in verdict.capabilities}
+        rows.append({**row, "capabilities": capabilities, "reasons": verdict.reasons})
+        say(f"{name:<{width}}  {STATE_WORDS[verdict.kind]}  {verdict.score.head}".rstrip())
+    envelope({"checkout": checkout_row(cells.checkout), "cells": rows})
+    print_failures(result.outcomes)
     records = {v.id: runs[-1] for v in verdicts.values() if (runs := cells.records.get(v.id))}
     kinds = {verdict.id: STATE_WORDS[verdict.kind] for verdict in verdicts.values()}
     reports.write(run_report(workspace, subject, verdicts.values(), records, kinds.__getitem__))
     print_lost(result)
-    print_untried(result)
     machine.interruption.exit_if_interrupted()
     if result.suite_faults or result.is_incomplete:
         return 2 if result.suite_faults else 3
@@ -122,11 +105,8 @@ def run_checkout(
 
 def checkout_row(checkout: BuiltCheckout) -> dict[str, Any]:
     return {
-        "source": checkout.source,
-        "version": checkout.version,
-        "commit": checkout.commit,
+        **fields(checkout, "source version commit name"),
         "changed": checkout.is_changed,
-        "name": checkout.name,
         "wheels": {wheel.path.rpartition("/")[2]: wheel.sha256 for wheel in checkout.wheels},
     }
 
@@ -213,39 +193,39 @@ def _fate(change: CapabilityDifference) -> str:
 
 def _cases(
     known: CellDifference, last: Record | None, titles: Mapping[str, str], release: str
-) -> Iterator[Element]:
+) -> Iterator[Case]:
     reasons = _reasons(known, titles, release)
     because = "; ".join(f"{name} {fate}".lstrip() for name, fate in reasons)
     if known.difference == "unknown":
-        yield junit_case("run", "error", f"without an answer; {because}")
+        yield Case("run", "error", f"without an answer; {because}")
         return
     if known.difference == "flaky":
         why = f"flaky: runs of the same files disagree; {because}"
-        yield junit_case("run", "skipped", why)
+        yield Case("run", "skipped", why)
         return
     worse = {change.id: change for change in known.capabilities if change.is_worse}
     now = {} if last is None else {each.id: each for each in last.capabilities}
     for name in sorted({*now, *worse}):
         if name in worse:
             why = f"{_name(worse[name], titles.get(name, ''))} {_fate(worse[name])}"
-            yield junit_case(name, "failure", why, worse[name].cause)
+            yield Case(name, "failure", why, worse[name].cause)
         elif now[name].status == "yes":
-            yield junit_case(name)
+            yield Case(name)
         else:
             why = f"fails: {now[name].subject or now[name].cause}"
             if now[name].status == "absent":
                 why = f"the checkout does not have {', '.join(now[name].missing) or 'it'}"
             why = f"{why}; it is not known to work with {release} either"
-            yield junit_case(name, "skipped", why)
+            yield Case(name, "skipped", why)
     outcome = parse_outcome(known.outcome_after) if known.outcome_after else None
     stage = outcome.stage if isinstance(outcome, Failed) else "plan"
     log = "" if last is None else last.log
     if known.difference == "breaks" and not worse:
-        yield junit_case(stage, "failure", because, log=log)
+        yield Case(stage, "failure", because, log=log)
     elif not now and isinstance(outcome, Failed):
-        yield junit_case(stage, "skipped", because)
+        yield Case(stage, "skipped", because)
     elif not now:
-        yield junit_case("suite")
+        yield Case("suite")
 
 
 def diff_command(
@@ -286,7 +266,7 @@ def diff_command(
     refuse_faulty_suite(workspace)
     level = level_of(isolation)
     options = RunOptions(workers=workers_that_fit(jobs, workspace.matrix.suite))
-    with cells_of_checkout(workspace, (subject_from, level, keep_records)) as cells:
+    with cells_of_checkout(workspace, subject_from, level, keep_records) as cells:
         release = cells.against(against)
         choice = cells.chosen(words or (), quick)
         named = f"{workspace.matrix.subject_axis.package} {release}"
@@ -311,30 +291,24 @@ def diff_command(
         f"{kinds.count(k)} {words}" for k, (words, _) in KINDS.items() if k in kinds
     )
     counted = f"{count(len(kinds), 'cell')}: {counted}" if kinds else "no cell to compare"
-    if given.as_json:
-        document = {
-            "checkout": checkout_row(cells.checkout),
-            "against": str(release),
-            "counts": {kind: kinds.count(kind) for kind in KINDS},
-            "cells": differences,
-        }
-        envelope(document)
-    else:
-        say(f"{heading}: {counted}")
-        above = ""
-        for kind, sentence, names in groups:
-            if kind != above:
-                say("", f"{KINDS[kind][1]}:")
-            above = kind
-            say(f"  {sentence}")
-            say(*names, indent=4)
-        say(*moved, indent=2)
-        compare = address(page(workspace.name, "compare"))
-        note(f"Compare {named} with other releases on the site: {compare}?old={release}")
+    document = {"checkout": checkout_row(cells.checkout), "against": str(release)}
+    counts = {kind: kinds.count(kind) for kind in KINDS}
+    envelope({**document, "counts": counts, "cells": differences})
+    say(f"{heading}: {counted}")
+    above = ""
+    for kind, sentence, names in groups:
+        if kind != above:
+            say("", f"{KINDS[kind][1]}:")
+        above = kind
+        say(f"  {sentence}")
+        say(*names, indent=4)
+    say(*moved, indent=2)
+    compare = address(page(workspace.name, "compare"))
+    note(f"Compare {named} with other releases on the site: {compare}?old={release}")
     suites = []
     for known in differences:
         last = next(reversed(cells.records.get(known.cell, ())), None)
-        suites.append(junit_suite(known.cell, _cases(known, last, titles, named), last))
+        suites.append(CellCases(known.cell, last, tuple(_cases(known, last, titles, named))))
     rows = []
     for kind, sentence, names in groups:
         more = f" and {len(names) - MOST_CELLS} more" if len(names) > MOST_CELLS else ""

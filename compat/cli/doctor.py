@@ -3,12 +3,12 @@
 What only a matrix or an environment needs is imported there: a message alone is answered without.
 """
 
+import contextlib
 import os
 import re
 import stat
 import sys
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -19,15 +19,13 @@ from packaging.version import Version
 from compat.advise.doctor.facts import MOST_READ
 from compat.advise.doctor.infer import Case, Finding, case_of
 from compat.advise.package_list import MOST_CHARACTERS, PackageList, listed_versions, read_list
-from compat.cli.arguments import Exit, argument, given, matrices_folder, matrix_names, option
-from compat.cli.output import envelope, note, say
+from compat.cli.arguments import Exit, argument, matrices_folder, matrix_names, option
+from compat.cli.output import envelope, fields, note, say
 from compat.errors import UsageError, count, reason
 from compat.lock.resolvers import PYTHON
 
 if TYPE_CHECKING:
     from compat.advise.diagnosis import Diagnosis, KnownFacts
-    from compat.declare.matrix import Axis
-    from compat.declare.platforms import PlatformName
     from compat.results.answer import Answer
     from compat.workspace import Workspace
 
@@ -42,15 +40,53 @@ class _Asked:
     `read` is what the doctor finds in it without any matrix.
     """
 
-    def __init__(
-        self, packages: PackageList, text: str, python: Version | None, installer: str
-    ) -> None:
+    def __init__(self, python: str, freeze: str, message: str) -> None:
+        named_version = re.fullmatch(r"3\.\d{1,2}(?:\.\d{1,2})?", python)
+        if named_version and not (freeze or message or _is_piped()):
+            raise UsageError.of(
+                "a version needs a list beside it", path="--python", hint="--freeze FILE, or a path"
+            )
+        if freeze == message == "-":
+            raise UsageError.of("--freeze and --message cannot both be the standard input")
+        if not (message or freeze or (python and not named_version)) and _is_piped():
+            message = "-"
+        text = _text(message, MOST_READ) if message else ""
+        if not text.strip():
+            message = text = ""
+        version = Version(python) if named_version else None
+        installer = "python -m pip install"
+        if freeze:
+            packages = read_list(_text(freeze, MOST_CHARACTERS), version)
+            if not (packages.versions or packages.ranges):
+                raise UsageError.of(
+                    "names no package with a version or a range",
+                    path=freeze,
+                    hint="`pip freeze` or `uv pip freeze` prints such a list",
+                )
+            installer = "pip install"
+        elif python and not named_version:
+            from compat.cli.environment import packages_of
+
+            packages = packages_of(Path(python))
+            executable = quote(f"{python}/bin/python" if Path(python).is_dir() else python)
+            installer = f"uv pip install --python {executable}"
+            if "pip" in packages.versions:
+                installer = f"{executable} -m pip install"
+        elif message:
+            packages = PackageList(versions=listed_versions(text))
+            installer = "uv pip install" if "No solution found" in text else "pip install"
+        else:
+            from compat.cli.environment import packages_of
+
+            packages = packages_of(None)
+        if version is not None:
+            packages = msgspec.structs.replace(packages, python=version)
         self.installer = installer
-        self.read = case_of(text, python or packages.python, packages.versions, packages.ranges)
-        if python is None and packages.python is None and text:
+        self.read = case_of(text, version or packages.python, packages.versions, packages.ranges)
+        if packages.python is None and text:
             packages = msgspec.structs.replace(packages, python=self.read.python)
         self.packages = packages
-        self.message: Case | None = self.read if text.strip() else None
+        self.message: Case | None = self.read if text else None
 
     def may_concern(self, declaration: str) -> bool:
         """Whether a name in a matrix's declaration is in the message or in the list: reading the
@@ -79,7 +115,6 @@ def doctor_command(
         "Error message of pip, uv or Python; - reads stdin (default if piped).",
         metavar="FILE",
     ),
-    platform: str = option("Declared platform, such as macos-arm64, or all.", metavar="PLATFORM"),
 ) -> None:
     """Explain a failing environment or error message, and what to change.
 
@@ -88,54 +123,46 @@ def doctor_command(
     this combination passes, else 1.
 
     Examples: pip install demo 2>&1 | compat doctor; compat doctor --message error.txt; compat
-    doctor tff --freeze requirements.txt --python 3.9; compat doctor tff --platform macos-arm64
+    doctor tff --freeze requirements.txt --python 3.9
     """
-    asked = _asked(python, freeze, message)
+    asked = _Asked(python, freeze, message)
     packages = asked.packages
     answers = _answers(matrix, asked)
-    elsewhere: list[dict[PlatformName, list[str]]] = [{} for _ in answers]
-    if platform:
-        from compat.cli.installs import known_elsewhere, say_elsewhere
-
-        for lines, (workspace, _) in zip(elsewhere, answers, strict=True):
-            release = packages.versions.get(workspace.matrix.subject_axis.normalised_name)
-            lines.update(known_elsewhere(workspace, release, packages.python, platform))
-    if given.as_json:
-        findings = [
-            {**_fields(finding, *_FINDING), "command": _remedy(asked, finding)}
-            for finding in asked.read.findings
-        ]
-        rows = []
-        for lines, (workspace, answer) in zip(elsewhere, answers, strict=True):
-            near = answer.neighbour
-            row: dict[str, Any] = {
-                "matrix": workspace.name,
-                "state": answer.state,
-                "works": works(answer),
-                "proof": None if answer.proof is None else answer.proof.cell.id,
-                "problems": [_fields(problem, *_PROBLEM) for problem in answer.problems],
-                "notes": answer.notes,
-                "pins": dict(answer.pins),
-                "command": _pip(asked, answer.pins) if answer.pins else "",
-                "platforms": lines,
-                "nearest": None,
-            }
-            if near is not None:
-                other = {"is_other_python": near.is_other_python, "differences": near.differences}
-                row["nearest"] = {"cell": near.entry.cell.id, **other}
-            rows.append(row)
-        document = {"python": packages.python, "packages": len(packages.versions)}
-        envelope({**document, "unread": packages.unread, "findings": findings, "answers": rows})
-    else:
-        _print(asked, answers)
-        for lines in filter(None, elsewhere):
-            say_elsewhere(lines)
+    findings = [
+        {**fields(finding, _FINDING), "command": _remedy(asked, finding)}
+        for finding in asked.read.findings
+    ]
+    rows = []
+    for workspace, answer in answers:
+        near = answer.neighbour
+        row: dict[str, Any] = {
+            "matrix": workspace.name,
+            "state": answer.state,
+            "works": works(answer),
+            "proof": None if answer.proof is None else answer.proof.cell.id,
+            "problems": [fields(problem, _PROBLEM) for problem in answer.problems],
+            "notes": answer.notes,
+            "pins": dict(answer.pins),
+            "command": _pip(asked, answer.pins) if answer.pins else "",
+            "nearest": None,
+        }
+        if near is not None:
+            other = {"is_other_python": near.is_other_python, "differences": near.differences}
+            row["nearest"] = {"cell": near.entry.cell.id, **other}
+        rows.append(row)
+    document = {"python": packages.python, "packages": len(packages.versions)}
+    envelope({**document, "unread": packages.unread, "findings": findings, "answers": rows})
+    _print(asked, answers)
     raise Exit(0 if answers and all(works(answer) for _, answer in answers) else 1)
 
 
 def _answers(matrix: str, asked: _Asked) -> "list[tuple[Workspace, Diagnosis]]":
     """The results of the named matrix, else of each whose subject fails or is mentioned."""
-    declared = _matrix_files()
+    declared: dict[str, str] = {}
+    with contextlib.suppress(UsageError):  # outside of a repository
+        folder = matrices_folder()
+        paths = {name: folder / name / "matrix.toml" for name in matrix_names(folder)}
+        declared = {name: path.read_text("utf-8", "replace") for name, path in paths.items()}
     if not (matrix or any(map(asked.may_concern, declared.values()))):
         return []
     from compat.advise.diagnosis import concerns, diagnosis, touches
@@ -154,69 +181,8 @@ def _answers(matrix: str, asked: _Asked) -> "list[tuple[Workspace, Diagnosis]]":
     return sorted(answers, key=lambda pair: pair[1].state == "unproven")
 
 
-def _matrix_files() -> dict[str, str]:
-    """The declarations of this repository's matrices; none outside of a repository."""
-    try:
-        folder = matrices_folder()
-    except UsageError:
-        return {}
-    paths = {name: folder / name / "matrix.toml" for name in matrix_names(folder)}
-    return {name: path.read_text("utf-8", "replace") for name, path in paths.items()}
-
-
-_FINDING = ("cause", "packages", "direction", "sentence", "advice", "needs", "lines", "is_fault")
-_PROBLEM = ("cause", "packages", "sentence", "ground", "because", "link")
-
-
-def _fields(value: object, *names: str) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in names}
-
-
-def _asked(python: str, freeze: str, message: str) -> _Asked:
-    named_version = re.fullmatch(r"3\.\d{1,2}(?:\.\d{1,2})?", python)
-    if named_version and not (freeze or message or _is_piped()):
-        raise UsageError.of(
-            "a version needs a list beside it", path="--python", hint="--freeze FILE, or a path"
-        )
-    if freeze == message == "-":
-        raise UsageError.of("--freeze and --message cannot both be the standard input")
-    if not (message or freeze or (python and not named_version)) and _is_piped():
-        message = "-"
-    text = _text(message, MOST_READ) if message else ""
-    if message and not text.strip():
-        message = ""
-    version = Version(python) if named_version else None
-    installer = "python -m pip install"
-    if freeze:
-        packages = read_list(_text(freeze, MOST_CHARACTERS), version)
-        if not (packages.versions or packages.ranges):
-            raise UsageError.of(
-                "names no package with a version or a range",
-                path=freeze,
-                hint="`pip freeze` or `uv pip freeze` prints such a list",
-            )
-        installer = "pip install"
-    elif python and not named_version:
-        from compat.cli.environment import packages_of
-
-        packages = packages_of(Path(python))
-        executable = f"{python}/bin/python" if Path(python).is_dir() else python
-        has_pip = "pip" in packages.versions
-        installer = (
-            f"{quote(executable)} -m pip install"
-            if has_pip
-            else f"uv pip install --python {quote(executable)}"
-        )
-    elif message:
-        packages = PackageList(versions=listed_versions(text))
-        installer = "uv pip install" if "No solution found" in text else "pip install"
-    else:
-        from compat.cli.environment import own_packages
-
-        packages = own_packages()
-    if version is not None:
-        packages = msgspec.structs.replace(packages, python=version)
-    return _Asked(packages, text if message else "", version, installer)
+_FINDING = "cause packages direction sentence advice needs lines is_fault"
+_PROBLEM = "cause packages sentence ground because link"
 
 
 def _is_piped() -> bool:
@@ -273,14 +239,21 @@ def works(answer: "Diagnosis") -> bool:
 def _print(asked: _Asked, answers: "list[tuple[Workspace, Diagnosis]]") -> None:
     packages, has_message = asked.packages, asked.message is not None
     if not has_message and packages.is_whole:
-        from compat.cli.environment import environment_beside
-
-        if beside := environment_beside():
-            note(f"read its own environment; --python {beside} reads the active one")
+        active = os.environ.get("VIRTUAL_ENV", "")
+        if active and Path(active).resolve() != Path(sys.prefix).resolve():
+            note(f"read its own environment; --python {active} reads the active one")
     if packages.unread_count:
         lines = count(packages.unread_count, "line")
         note(f"warning: {lines} not understood, such as {packages.unread[0][:80]!r}")
-    faults_told = _general(asked, answers)
+    faults_told = [finding for finding in asked.read.findings if finding.is_fault]
+    if not has_message:
+        # Results of a matrix about the same package come first, and a passing run refutes what was
+        # only inferred.
+        problems = (problem for _, answer in answers for problem in answer.problems)
+        stated = {name for problem in problems for name in problem.packages}
+        faults_told = [f for f in faults_told if not stated & {*f.packages[:1]}]
+        if any(answer.proof is not None for _, answer in answers):
+            faults_told = []
     if faults_told or has_message or not answers:
         read = count(len(packages.versions) + len(packages.ranges), "package")
         if faults_told:
@@ -289,12 +262,11 @@ def _print(asked: _Asked, answers: "list[tuple[Workspace, Diagnosis]]") -> None:
             say("unknown: no version problem recognised in this message")
         else:
             say(f"unproven: {read} read, no known problems, and no matrix here covers them")
-        places = [f" (line {f.lines[0]})" if any(f.lines) else "" for f in faults_told]
-        shown = (
-            (f"{f.sentence}{place if has_message else ''}", f.advice)
-            for f, place in zip(faults_told, places, strict=True)
-        )
-        _say_problems(shown, len(faults_told))
+        places = [
+            f" (line {f.lines[0]})" if has_message and any(f.lines) else "" for f in faults_told
+        ]
+        pairs = zip(faults_told, places, strict=True)
+        _say_problems([(f"{fault.sentence}{place}", fault.advice) for fault, place in pairs])
         notes = (finding.sentence for finding in asked.read.findings if not finding.is_fault)
         say(*(f"Note: {sentence}" for sentence in notes), indent=2)
         command = _remedy(asked, faults_told[0]) if faults_told else ""
@@ -306,47 +278,30 @@ def _print(asked: _Asked, answers: "list[tuple[Workspace, Diagnosis]]") -> None:
         if faults_told or has_message:
             say("")
         say(f"{workspace.matrix.title}: {answer.state}")
-        axes = ", ".join(
-            f"{label(axis)} {_version_of(axis, packages) or 'unknown'}"
+        versions = packages.versions
+        known = [
+            (axis, versions.get(axis.normalised_name) if axis.package else packages.python)
             for axis in workspace.matrix.axes
-        )
+        ]
+        axes = ", ".join(f"{label(axis)} {version or 'unknown'}" for axis, version in known)
         read = f"{count(len(packages.versions), 'package')} read"
         say(f"  {axes}; {read if packages.versions else 'from a message alone'}")
         if answer.proof is not None:
             say(f"  {_proof_words(answer.proof)}")
         elif answer.state == "unproven":
             say("  This exact set is untested.")
-        known = [p for p in answer.problems if p.ground != "message"]
-        _say_problems(((p.sentence, " ".join(p.because.split())) for p in known), len(known))
+        others = [p for p in answer.problems if p.ground != "message"]
+        _say_problems([(p.sentence, " ".join(p.because.split())) for p in others])
         say(*(f"Note: {line}" for line in answer.notes[:_NOTES]), indent=2)
         if not works(answer):
             _print_change(workspace, asked, answer)
 
 
-def _say_problems(shown: Iterable[tuple[str, str]], total: int) -> None:
-    for sentence, more in islice(shown, _PROBLEMS):
+def _say_problems(problems: Sequence[tuple[str, str]]) -> None:
+    for sentence, more in problems[:_PROBLEMS]:
         say(f"  {sentence}", *([f"    {more}"] if more else []))
-    if total > _PROBLEMS:
-        say(f"  and {count(total - _PROBLEMS, 'more problem')}: --json has all")
-
-
-def _version_of(axis: "Axis", packages: PackageList) -> Version | None:
-    return packages.versions.get(axis.normalised_name) if axis.package else packages.python
-
-
-def _general(asked: _Asked, answers: "list[tuple[Workspace, Diagnosis]]") -> tuple[Finding, ...]:
-    """What holds without a matrix. For a list, results of a matrix about the same package come
-    first. A passing run refutes what was only inferred.
-    """
-    faults = tuple(finding for finding in asked.read.findings if finding.is_fault)
-    if asked.message is not None:
-        return faults
-    stated = {
-        name for _, answer in answers for problem in answer.problems for name in problem.packages
-    }
-    if any(answer.proof is not None for _, answer in answers):
-        return ()
-    return tuple(finding for finding in faults if not stated & set(finding.packages[:1]))
+    if problems[_PROBLEMS:]:
+        say(f"  and {count(len(problems) - _PROBLEMS, 'more problem')}: --json has all")
 
 
 def _remedy(asked: _Asked, finding: Finding) -> str:

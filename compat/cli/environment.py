@@ -1,11 +1,10 @@
 """The packages of an environment on this machine, read from its files."""
 
 import contextlib
-import os
 import platform
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from email.parser import HeaderParser
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
@@ -24,14 +23,12 @@ _MOST_DISTRIBUTIONS = 5_000
 _SERIES = re.compile(r"python(3\.\d{1,2})t?$")
 
 
-def own_packages() -> PackageList:
-    return _packages([path for path in sys.path if path], Version(platform.python_version()))
-
-
-def packages_of(path: Path) -> PackageList:
-    """Return the packages of another interpreter or virtual environment; raise UsageError for
-    anything else.
+def packages_of(path: Path | None) -> PackageList:
+    """Return the packages of an interpreter or virtual environment, without one those of this
+    command; raise UsageError for anything else.
     """
+    if path is None:
+        return _packages(filter(None, sys.path), Version(platform.python_version()))
     if not path.exists():
         raise UsageError.of("no such file or folder", path=str(path))
     prefix = path
@@ -39,7 +36,7 @@ def packages_of(path: Path) -> PackageList:
         # A virtual environment's python is a link: its own folder has the packages.
         beside = path.parent.parent
         prefix = beside if (beside / "pyvenv.cfg").exists() else path.resolve().parent.parent
-    folders, text = list(_site_folders(prefix)), ""
+    folders, text = _site_folders(prefix), ""
     # https://docs.python.org/3/library/venv.html
     with contextlib.suppress(OSError):
         text = (prefix / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")[:_MOST_HEAD]
@@ -62,23 +59,14 @@ def packages_of(path: Path) -> PackageList:
     return _packages(map(str, folders), next((Version(text) for text in versions), None))
 
 
-def environment_beside() -> str:
-    """Return the active virtual environment if it is not this interpreter's, else ""."""
-    active = os.environ.get("VIRTUAL_ENV", "")
-    return active if active and Path(active).resolve() != Path(sys.prefix).resolve() else ""
-
-
-def _site_folders(prefix: Path) -> Iterator[Path]:
+def _site_folders(prefix: Path) -> list[Path]:
     patterns = (
         *("lib/python3.*/site-packages", "lib64/python3.*/site-packages", "Lib/site-packages"),
         *("local/lib/python3.*/dist-packages", "lib/python3/dist-packages"),
     )
-    known: set[Path] = set()
-    for pattern in patterns:
-        for folder in sorted(prefix.glob(pattern)):
-            if folder.is_dir() and folder.resolve() not in known:
-                known.add(folder.resolve())
-                yield folder
+    folders = (path for pattern in patterns for path in sorted(prefix.glob(pattern)))
+    known = {folder.resolve(): folder for folder in folders if folder.is_dir()}
+    return list(known.values())
 
 
 def _packages(folders: Iterable[str], python: Version | None) -> PackageList:

@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from compat import files, pipeline
-from compat.cli.arguments import Exit, argument, given, option
+from compat.cli.arguments import Exit, argument, option
 from compat.cli.budget import budget_seconds
 from compat.cli.diff import checkout_row
 from compat.cli.init import (
@@ -48,7 +48,7 @@ from compat.cli.options import (
     refuse_faulty_suite,
     workspace_of,
 )
-from compat.cli.output import envelope, note, say
+from compat.cli.output import envelope, fields, note, raw, say_rendered
 from compat.cli.progress import Progress
 from compat.cli.propose import project_files
 from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
@@ -156,31 +156,28 @@ def floor_command(
     machine.interruption.exit_if_interrupted()
     floor.refuse_nothing(answer)
     boundary, ids = answer.boundary, [cell.id for cell in answer.cells]
-    if given.as_json:
-        document = {
-            "axis": question.axis,
-            "end": question.end,
-            "works": None if boundary.works is None else ids[boundary.works],
-            "fails": None if boundary.fails is None else ids[boundary.fails],
-            **{
-                name: [ids[position] for position in getattr(boundary, name)]
-                for name in ("exceptions", "untestable", "unanswered", "flaky")
-            },
-            "confidence": round(boundary.confidence, 4),
-            "is_decided": boundary.is_decided,
-            "runs": answer.cells_run,
-            "earlier_results": boundary.runs - answer.cells_run,
-            "because": dict(answer.because),
-        }
-        envelope(document)
-    else:
-        print_answer(answer, question)
+    document = {
+        "axis": question.axis,
+        "end": question.end,
+        "works": None if boundary.works is None else ids[boundary.works],
+        "fails": None if boundary.fails is None else ids[boundary.fails],
+        **{
+            name: [ids[position] for position in getattr(boundary, name)]
+            for name in ("exceptions", "untestable", "unanswered", "flaky")
+        },
+        "confidence": round(boundary.confidence, 4),
+        "is_decided": boundary.is_decided,
+        "runs": answer.cells_run,
+        "earlier_results": boundary.runs - answer.cells_run,
+        "because": dict(answer.because),
+    }
+    envelope(document)
+    print_answer(answer, question)
     raise Exit(3 if not boundary.is_decided else 1 if boundary.works is None else 0)
 
 
 # The time of one run without a budget.
 _SECONDS = 600
-_COUNTED = ("passing", "chosen", "failing", "runs", "stopped")
 # How often a trial run may show something that the tests lack.
 _PROOFS = 20
 
@@ -223,28 +220,25 @@ def _answer_project(asked: AskedProject, check: bool, fix: bool, constraints: Pa
         left = (*left, "no file here declares these minimums in a form that compat can change")
     lock = answered.lock
     on = "" if lock is None else f"{lock.inputs.python.major}.{lock.inputs.python.minor}"
-    if given.as_json:
-        rows = [msgspec.structs.asdict(minimum) for minimum in answered.minimums]
-        for row in rows:
-            del row["known"]
-        envelope(
-            {
-                "checkout": checkout_row(checkout),
-                "python": on,
-                "tests": suite.because,
-                **{name: getattr(answered, name) for name in _COUNTED},
-                "minimums": rows,
-                "proven": lock.versions if lock else {},
-                "changed": sorted(map(str, changed)),
-                "left_alone": left,
-            }
-        )
-    else:
-        _print_minimums(checkout, answered, on, suite)
-        for file in changed.values():
-            print(files.unified_diff(file.path, file.before, file.after), end="")
-        if moves and not fix:
-            note("Next: --fix writes the true minimums.")
+    rows = [msgspec.structs.asdict(minimum) for minimum in answered.minimums]
+    for row in rows:
+        del row["known"]
+    document = {
+        "checkout": checkout_row(checkout),
+        "python": on,
+        "tests": suite.because,
+        **fields(answered, "passing chosen failing runs stopped"),
+        "minimums": rows,
+        "proven": lock.versions if lock else {},
+        "changed": sorted(map(str, changed)),
+        "left_alone": left,
+    }
+    envelope(document)
+    _print_minimums(checkout, answered, on, suite)
+    for file in changed.values():
+        raw(files.unified_diff(file.path, file.before, file.after))
+    if moves and not fix:
+        note("Next: --fix writes the true minimums.")
     for line in left:
         note(f"left alone: {line}")
     is_open = answered.stopped or any(minimum.state == "open" for minimum in answered.minimums)
@@ -401,23 +395,19 @@ def usual_pythons(series: Iterable[Version], wheel: str, day: datetime.date) -> 
     return [v for v in series if v in (list(map(Version, named)) or supported)]
 
 
-def _project(checkout: BuiltCheckout) -> Project:
-    """What the files of a project say of it, with the extras that its wheel has."""
-    wheel, project = checkout.wheels[0], project_in(Path(checkout.folder))
-    every = extras_in(wheel.published.requires_dist) | dict(project.extras)
-    direct = _direct(checkout)
-    # An extra may pin the minimums for the project's own tests.
-    extras = {n: tuple(t for t in texts if not _pins(t, direct)) for n, texts in every.items()}
-    return msgspec.structs.replace(project, name=wheel.name, extras=extras)
-
-
 def _suite(
     asked: AskedProject, checkout: BuiltCheckout, module: str, tests: str
 ) -> tuple[draft.SuiteDraft, Project]:
     """The suite of a project's tests, and the project with what the folders above it list, as far
     as the tests need that: a workspace's root has what the tests of its members ask for.
     """
-    project, root = _project(checkout), Path(checkout.folder)
+    root, wheel = Path(checkout.folder), checkout.wheels[0]
+    project, texts = project_in(root), wheel.published.requires_dist
+    direct = {name_of_line(text) for text in texts if "extra" not in text.partition(";")[2]}
+    every = extras_in(texts) | dict(project.extras)
+    # An extra may pin the minimums for the project's own tests.
+    extras = {n: tuple(t for t in texts if not _pins(t, direct)) for n, texts in every.items()}
+    project = msgspec.structs.replace(project, name=wheel.name, extras=extras)
     words = (*discovered(root), *asked.words)
     # A search adds to -k, which pytest takes once.
     if "-k" not in words and (own := own_option(root, tests, "-k")):
@@ -431,7 +421,6 @@ def _suite(
         project = msgspec.structs.replace(project, groups=groups, listed=lists)
         suite = draft.own_suite(project, module, tests, words, named=False)
     # A file with pins of all packages would keep every minimum out.
-    direct = _direct(checkout)
     if pinned := [r for r in suite.requirements if _pins(r, direct)]:
         note(f"left out because it pins a dependency of the project: {listed(pinned)}")
     remaining = tuple(r for r in suite.requirements if r not in pinned)
@@ -439,11 +428,6 @@ def _suite(
     suite = msgspec.structs.replace(suite, requirements=remaining)
     suite = draft.in_processes(suite, processes.lstrip("0"))
     return draft.with_extras(suite, project) if asked.extras else suite, project
-
-
-def _direct(checkout: BuiltCheckout) -> set[str]:
-    texts = checkout.wheels[0].published.requires_dist
-    return {name_of_line(text) for text in texts if "extra" not in text.partition(";")[2]}
 
 
 def _pins(text: str, names: Collection[str]) -> bool:
@@ -504,29 +488,20 @@ def _workspace(
 def _print_minimums(
     checkout: BuiltCheckout, answered: floor.Minimums, python: str, suite: draft.SuiteDraft
 ) -> None:
-    tests = f"{count(answered.passing, 'test function')} pass{'es' * (answered.passing == 1)}"
-    say(f"{checkout.wheels[0].name} {checkout.words} on Python {python}: {tests}")
     texts = [f"{m.declared} [{m.extra}]" if m.extra else m.declared for m in answered.minimums]
-    width = max(map(len, texts), default=0)
-    for known, text in zip(answered.minimums, texts, strict=True):
-        because = f": {known.because}" if known.because else ""
-        nearest = f"; {known.fails} fails" if known.fails is not None else ""
-        lowest = f"; {known.works} passes" if known.works else ""
-        least = f", {known.works} is the lowest that passes" if known.works else ""
-        words = {
-            "works": f"true, {known.works} passes{because}",
-            "false": f"FALSE{least}{nearest}{because}",
-            "untested": f"{known.lowest} not tested{lowest}{because}",
-            "open": f"not decided{because}",
-        }.get(known.state, known.because)
-        say(f"  {text:<{width}}  {words}")
-    if not answered.minimums:
-        say("  it has no requirements")
     states = [minimum.state for minimum in answered.minimums]
     titles = {"works": "true", "false": "false", "untested": "not testable here", "open": "open"}
-    counted = [f"{states.count(state)} {word}" for state, word in titles.items() if state in states]
-    if counted:
-        say(f"Declared minimums: {', '.join(counted)}.")
+    say_rendered(
+        "minimums.txt",
+        checkout=checkout,
+        answered=answered,
+        python=python,
+        texts=texts,
+        width=max(map(len, texts), default=0),
+        counted=[
+            f"{states.count(state)} {word}" for state, word in titles.items() if state in states
+        ],
+    )
     note(f"{suite.because}; {count(answered.runs, 'run')}")
     if answered.chosen is not None:
         note(f"the budget does not suffice for all tests; the {answered.chosen} fastest decided")
@@ -541,40 +516,22 @@ def _print_minimums(
 def print_answer(answer: floor.FloorAnswer, question: floor.FloorQuestion) -> None:
     boundary = answer.boundary
 
-    def version(position: int) -> str:
-        return str(answer.cells[position].on(question.axis).version)
+    def ranges(positions: Sequence[int]) -> list[tuple[int, int]]:
+        firsts = (p for p in positions if p - 1 not in positions)
+        return [*zip(firsts, (p for p in positions if p + 1 not in positions), strict=True)]
 
-    def why(position: int) -> str:
-        return answer.because.get(answer.cells[position].id, "")
-
-    def ranges(positions: Sequence[int]) -> Iterator[tuple[int, int, str]]:
-        ends = [p for p in positions if p - 1 not in positions]
-        for first, last in zip(ends, [p for p in positions if p + 1 not in positions], strict=True):
-            yield first, last, " to ".join(dict.fromkeys((version(first), version(last))))
-
-    is_lowest = question.end == "lowest"
-    beyond, above = ("below", "above") if is_lowest else ("above", "below")
-    if boundary.works is None:
-        say(f"no version of {question.axis} works in the cells that could be tested")
-    else:
-        sure = "" if boundary.is_decided else " so far (not certain yet)"
-        lowest = f"{question.axis} {version(boundary.works)} is the {question.end} that works"
-        say(f"{lowest}{sure}")
-    if boundary.fails is not None:
-        say(f"  {version(boundary.fails)} fails: {why(boundary.fails)}")
-    elif boundary.works is not None:
-        say(f"  no version {beyond} it could be tested")
-    for first, last, ends in ranges(boundary.exceptions):
-        # Each did the same in every run, so it is a hole and not chance.
-        is_hole = boundary.works is not None and first > boundary.works
-        what = (f"{above} it fail" if is_hole else f"{beyond} it work") + "s" * (last == first)
-        say(f"  {ends} {what} each time: {why(first)}")
-    for position in boundary.flaky:
-        say(f"  {version(position)} is flaky: {why(position)}")
-    for first, _, ends in ranges(boundary.untestable):
-        say(f"  {ends} could not be installed: {why(first)}")
-    for position in boundary.unanswered:
-        say(f"  {version(position)} has no result: {why(position)}")
+    cells, beyond = answer.cells, ("below", "above")
+    say_rendered(
+        "boundary.txt",
+        boundary=boundary,
+        question=question,
+        works=boundary.works,
+        version=lambda position: cells[position].on(question.axis).version,
+        why=lambda position: answer.because.get(cells[position].id, ""),
+        ranges=ranges,
+        beyond=beyond[question.end == "highest"],
+        above=beyond[question.end == "lowest"],
+    )
     earlier = count(boundary.runs - answer.cells_run, "earlier result")
     runs = count(answer.cells_run, "run")
     note(f"{boundary.confidence:.1%} certain, from {runs} and {earlier}")

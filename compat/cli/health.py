@@ -1,6 +1,6 @@
 """The command that reports how fresh results are: `compat ci health`."""
 
-from compat.cli.arguments import Exit, given, option
+from compat.cli.arguments import Exit, option
 from compat.cli.machine import now
 from compat.cli.options import MATRIX_NAME, workspace_of
 from compat.cli.output import envelope, note, report, say
@@ -46,12 +46,10 @@ def health_command(
         "overdue": len(overdue),
         "damaged records": len(damaged),
     }
-    if given.as_json:
-        keys = {name.replace(" ", "_"): value for name, value in figures.items()}
-        envelope({"matrix": matrix, **keys, "overdue_cells": overdue}, damaged)
-    else:
-        say(*(f"{name}: {value}" for name, value in figures.items()))
-        report(damaged)
+    keys = {name.replace(" ", "_"): value for name, value in figures.items()}
+    envelope({"matrix": matrix, **keys, "overdue_cells": overdue}, damaged)
+    say(*(f"{name}: {value}" for name, value in figures.items()))
+    report(damaged)
     for cell in overdue:
         note(f"warning: {cell} is overdue; compat run {matrix} {cell} renews it")
     raise Exit(1 if overdue or damaged or not tested else 0)

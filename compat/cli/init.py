@@ -12,7 +12,7 @@ from compat import files
 from compat.cli.arguments import argument, given, option
 from compat.cli.machine import cache_folder, interpreter, level_of, today
 from compat.cli.options import index_settings, workspace_of
-from compat.cli.output import envelope, note, prose, report, say
+from compat.cli.output import envelope, fields, note, prose, report, say
 from compat.cli.verdicts import print_verdicts
 from compat.declare.capabilities import TEST_FILES
 from compat.declare.project import PYPROJECT, Project, listed_in, name_in_setup, project_of
@@ -85,25 +85,20 @@ def init_command(
     series = [s.version for s in PYTHONS if interpreter(s.version) is not None]
     target, day = target_of(library, machine_platform(), today(), series), today()
 
-    def write(draft: Draft) -> None:
+    for proof in range(_PROOFS + 1):
+        draft = draft_of(library, target, suite, source, day)
         for name, text in draft.texts.items():
             files.write(matrix / name, text)
-
-    draft = draft_of(library, target, suite, source, day)
-    write(draft)
-    if own is not None and suite.is_own:
-        for _ in range(_PROOFS if draft.quick else 0):
-            workspace = workspace_of(draft.name, folder)
-            faults, failing = _trial(workspace, draft, run)
-            modules = [module for fault in faults for module in lost_modules(fault)]
-            builds = [release for fault in faults for release in builds_asked_for(str(fault))]
-            whole = with_builds(with_modules(suite, modules, own), builds)
-            whole = without_files_beside(whole, failing)
-            if whole == suite:
-                break
-            suite = whole
-            draft = draft_of(library, target, suite, source, day)
-            write(draft)
+        if own is None or not (suite.is_own and draft.quick) or proof == _PROOFS:
+            break
+        faults, failing = _trial(workspace_of(draft.name, folder), draft, run)
+        modules = [module for fault in faults for module in lost_modules(fault)]
+        builds = [release for fault in faults for release in builds_asked_for(str(fault))]
+        whole = with_builds(with_modules(suite, modules, own), builds)
+        whole = without_files_beside(whole, failing)
+        if whole == suite:
+            break
+        suite = whole
     _print(draft)
 
 
@@ -276,18 +271,8 @@ def machine_platform() -> str:
 def _print(draft: Draft) -> None:
     paths = [f"matrices/{draft.name}/{path}" for path in draft.texts]
     following = f"compat run {draft.name} --quick" if draft.quick else f"compat plan {draft.name}"
-    if given.as_json:
-        document = {
-            "matrix": draft.name,
-            "files": paths,
-            "reasons": draft.reasons,
-            "left_out": draft.left_out,
-            "cells": draft.cells,
-            "quick": draft.quick,
-            "next": following,
-        }
-        envelope(document)
-        return
+    document = {"matrix": draft.name, "files": paths}
+    envelope({**document, **fields(draft, "reasons left_out cells quick"), "next": following})
     say(*(f"wrote {path}" for path in paths))
     say(*(f"{reason}." for reason in draft.reasons), indent=2)
     if draft.left_out:

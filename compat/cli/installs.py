@@ -8,27 +8,22 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
 from msgspec.structs import replace
 from packaging.version import Version
 
 from compat import pipeline
 from compat.advise.answer import positions
 from compat.advise.request import Request, wanted_coordinates
-from compat.cli.arguments import given
 from compat.cli.machine import without_places
-from compat.cli.output import answer, envelope, note, report, say, table
+from compat.cli.output import answer, envelope, note, report, say
 from compat.declare.faults import choice
-from compat.declare.parsing import minor_series
-from compat.declare.platforms import PLATFORMS, PlatformName, own_name, target_of
+from compat.declare.platforms import PLATFORMS, PlatformName, own_name
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.lock.lockfile import Lock, Locker
 from compat.plan.cell import parse_cell, split_platform
 from compat.results.installs import (
-    INSTALL_STATES,
     INSTALLABLE,
     Install,
-    InstallGroup,
     declared_installs,
     install_causes,
     plain_installs,
@@ -63,7 +58,6 @@ def ask_installs(
     resolver: Locker,
     jobs: int,
     most: int,
-    as_json: bool,
 ) -> int:
     """Resolve plain installs on these platforms, without any on the matrix's own.
 
@@ -81,36 +75,29 @@ def ask_installs(
         return pipeline.asked_install(workspace, own, cell, resolver, without_places)
 
     errors: list[CompatError] = []
-    for install, asked in side_by_side(meant[:most], ask, jobs):
-        if isinstance(asked, CompatError):
-            errors.append(asked)
-            report(asked.faults)
-            continue
-        answer, lock = asked
+    for install, (own, lock) in side_by_side(meant[:most], ask, jobs, errors):
         if install.platform:
-            workspace.platforms.keep_answer(install.platform, answer, lock)
+            workspace.platforms.keep_answer(install.platform, own, lock)
         else:
-            if lock is not None and lock != workspace.lock(answer.cell):
-                workspace.keep_lock(answer.cell, lock)
-            keep_answers(workspace.folder, PLAIN, [answer])
+            if lock is not None and lock != workspace.lock(own.cell):
+                workspace.keep_lock(own.cell, lock)
+            keep_answers(workspace.folder, PLAIN, [own])
             workspace.refresh()
-        answers.append(replace(answer, cell=install.cell))
-        if not (as_json or platforms):
-            because = f": {answer.because}" if answer.because else ""
-            say(f"{install.cell}  {answer.outcome}{because}")
+        answers.append(replace(own, cell=install.cell))
+        if not platforms:
+            because = f": {own.because}" if own.because else ""
+            say(f"{install.cell}  {own.outcome}{because}")
 
     workspace.refresh()
     cells = {answer.cell for answer in answers}
     elsewhere = [i for i in installs_on(workspace, platforms) if i.cell in cells]
-    if as_json:
-        faults = [fault for error in errors for fault in error.faults]
-        envelope({"answers": [i.row for i in elsewhere] if platforms else answers}, faults)
-    else:
-        say(*(f"{install.cell}  {install_line(install)}" for install in elsewhere))
-        for outcome, number in Counter(answer.outcome for answer in answers).most_common():
-            note(f"{number:>5,}  {outcome}")
-        without = f", {len(errors):,} without an answer" if errors else ""
-        note(f"{count(len(answers) + len(errors), 'plain install')} resolved{without}")
+    faults = [fault for error in errors for fault in error.faults]
+    envelope({"answers": [i.row for i in elsewhere] if platforms else answers}, faults)
+    say(*(f"{install.cell}  {install_line(install)}" for install in elsewhere))
+    for outcome, number in Counter(each.outcome for each in answers).most_common():
+        note(f"{number:>5,}  {outcome}")
+    without = f", {len(errors):,} without an answer" if errors else ""
+    note(f"{count(len(answers) + len(errors), 'plain install')} resolved{without}")
     refused = any(answer.refusal is not None for answer in answers)
     return max((error.exit_code for error in errors), default=1 if refused else 0)
 
@@ -149,10 +136,10 @@ def _meant(
 
 
 def side_by_side(
-    questions: Sequence[T], ask: Callable[[T], R], jobs: int
-) -> Iterator[tuple[T, R | CompatError]]:
+    questions: Sequence[T], ask: Callable[[T], R], jobs: int, errors: list[CompatError]
+) -> Iterator[tuple[T, R]]:
     """Ask in several threads and yield the answers in the order of the questions, to one thread:
-    what is known of records belongs to it.
+    what is known of records belongs to it. An error is reported, and added to `errors`.
     """
 
     def answer(question: T) -> R | CompatError:
@@ -162,40 +149,39 @@ def side_by_side(
             return error
 
     with ThreadPoolExecutor(jobs, thread_name_prefix="locker") as pool:
-        yield from zip(questions, pool.map(answer, questions), strict=True)
+        for question, answered in zip(questions, pool.map(answer, questions), strict=True):
+            if isinstance(answered, CompatError):
+                errors.append(answered)
+                report(answered.faults)
+            else:
+                yield question, answered
 
 
-def show_plain(workspace: Workspace) -> None:
-    installs = plain_installs(workspace.snapshot)
+def show_installs(workspace: Workspace, platforms: Sequence[PlatformName] = ()) -> None:
+    """Show the plain installs on these platforms; without any those on the matrix's own."""
+    snapshot, package = workspace.snapshot, workspace.matrix.subject_axis.package
+    installs = installs_on(workspace, platforms) if platforms else plain_installs(snapshot)
     causes = install_causes(installs)
-    if given.as_json:
-        _print_json(workspace, installs, causes)
-        return
-    for cause in causes:
-        days = " to ".join(map(str, dict.fromkeys(cause.on or ())))
-        what = f"{INSTALL_STYLES[cause.state].word}{f', as of {days}' if days else ''}"
-        say(f"{count(cause.count, 'plain install')}: {what}: {install_reason(cause)}")
-        if "-fail:" in cause.outcome:
-            say(f"  {cause.outcome}, such as: {cause.example.because}")
-        _say_releases(cause, installs)
-
-
-def _say_releases(cause: InstallGroup, installs: Sequence[Install]) -> None:
+    rows = {"installs": [i.row for i in installs], "causes": [cause.row for cause in causes]}
+    envelope({"matrix": workspace.name, **rows})
     releases = list(dict.fromkeys(install.release for install in installs))
-    for pythons, words in by_python(cause.releases, releases):
-        say(f"    Python {pythons}: {words}")
-
-
-def advised_plain(workspace: Workspace, request: Request) -> list[str]:
-    snapshot = workspace.snapshot
-    wanted = {want.axis.name for want in request.wants}
-    subject, python = snapshot.matrix.subject, snapshot.matrix.interpreters.name
-    if subject not in wanted:
-        return []
-    asked = wanted_coordinates(request, positions(snapshot), snapshot.catalogue)
-    if len(asked[subject]) != 1:
-        return []
-    return _lines(plain_installs(snapshot), asked[subject], asked.get(python))
+    for name in platforms or ("",):
+        if name:
+            say(f"{platform_title(name)}: {installable_words(installs, name, package)}")
+        for cause in (cause for cause in causes if cause.platform == name):
+            word, example = INSTALL_STYLES[cause.state].word, cause.example
+            what = count(cause.count, "plain install")
+            if name:
+                word += f" ({example.evidence})" + (", such as" if cause.is_example else "")
+                say(f"  {what}: {word}: {install_reason(example)}")
+            else:
+                days = " to ".join(map(str, dict.fromkeys(cause.on or ())))
+                word += f", as of {days}" if days else ""
+                say(f"{what}: {word}: {install_reason(cause)}")
+                if "-fail:" in cause.outcome:
+                    say(f"  {cause.outcome}, such as: {example.because}")
+            for pythons, words in by_python(cause.releases, releases):
+                say(f"    Python {pythons}: {words}")
 
 
 def _lines(
@@ -235,24 +221,6 @@ def installs_on(workspace: Workspace, platforms: Collection[PlatformName]) -> tu
     return tuple(i for i in workspace.snapshot.platform_installs if i.platform in platforms)
 
 
-def show_platforms(workspace: Workspace, platforms: Sequence[PlatformName]) -> None:
-    installs = installs_on(workspace, platforms)
-    causes = install_causes(installs)
-    if given.as_json:
-        _print_json(workspace, installs, causes)
-        return
-    package = workspace.matrix.subject_axis.package
-    for name in platforms:
-        say(f"{platform_title(name)}: {installable_words(installs, name, package)}")
-        for cause in causes:
-            if cause.platform == name:
-                word = f"{INSTALL_STYLES[cause.state].word} ({cause.example.evidence})"
-                word += ", such as" if cause.is_example else ""
-                what = count(cause.count, "plain install")
-                say(f"  {what}: {word}: {install_reason(cause.example)}")
-                _say_releases(cause, installs)
-
-
 def show_platform_cell(workspace: Workspace, cell: str) -> None:
     own, name = split_platform(cell)
     (platform,) = platforms_named(workspace, name)
@@ -267,101 +235,42 @@ def show_platform_cell(workspace: Workspace, cell: str) -> None:
     answer(document, f"{cell}: {install_line(known[cell])}", lines)
 
 
-def plan_platforms(
-    workspace: Workspace, platforms: Sequence[PlatformName], is_github: bool
-) -> None:
-    installs, matrix = installs_on(workspace, platforms), workspace.matrix
-    if is_github:
-        _print_jobs(workspace, platforms, installs)
-        return
-    if given.as_json:
-        facts = [
-            {
-                "name": name,
-                "title": platform_title(name),
-                "target": target_of(name, matrix.platform),
-                "runner": PLATFORMS[name].runner,
-            }
-            for name in platforms
-        ]
-        rows = [install.row for install in installs]
-        envelope({"matrix": workspace.name, "platforms": facts, "installs": rows})
-        return
-    evidence = Counter(install.evidence for install in installs)
-    by_evidence = listed([f"{number:,} {word}" for word, number in evidence.most_common()])
-    what = f"{count(len(installs), 'plain install')} on other platforms"
-    say(f"{matrix.title}: {what}, by evidence: {by_evidence}")
-    tally = Counter((install.state, install.platform) for install in installs)
-    numbers = {state: [tally[state, name] for name in platforms] for state in INSTALL_STATES}
-    table(
-        ("answer", *map(platform_title, platforms)),
-        [(INSTALL_STYLES[s].word, *(f"{n:,}" for n in of)) for s, of in numbers.items() if any(of)],
-    )
-    name = workspace.name
-    note(
-        f"Next: compat show {name} --platform {platforms[0]} shows why; compat matrix lock {name}"
-        f" --platform {platforms[0]} resolves what metadata leaves open."
-    )
-
-
-def platform_lines(
-    workspace: Workspace,
-    platform: PlatformName,
-    releases: Collection[Version],
-    pythons: Collection[Version] | None = None,
-) -> list[str]:
-    installs = installs_on(workspace, (platform,))
-    words = installable_words(installs, platform, workspace.matrix.subject_axis.package)
-    return [*_lines(installs, releases, pythons), words]
-
-
-def advised_elsewhere(
+def advised_installs(
     workspace: Workspace, request: Request, best: Version | None, platforms: Sequence[PlatformName]
-) -> tuple[dict[PlatformName, list[str]], list[PlatformName]]:
-    """Return the results on each platform for the best release (else the newest requested), and the
-    platforms on which it does not install on a requested Python.
+) -> tuple[list[str], dict[PlatformName, list[str]], list[PlatformName]]:
+    """Return the results of plain installs: here if one release is requested, and on each platform
+    of the best release (else the newest requested). Then the platforms on which that does not
+    install on a requested Python.
     """
-    snapshot = workspace.snapshot
+    snapshot, package = workspace.snapshot, workspace.matrix.subject_axis.package
     subject, python = snapshot.matrix.subject, snapshot.matrix.interpreters.name
     wanted = wanted_coordinates(request, positions(snapshot), snapshot.catalogue)
-    asked = wanted.get(python)
-    every = {Version(install.release) for install in snapshot.platform_installs}
-    newest = max(wanted.get(subject, frozenset(every)) & every, default=None)
-    best = newest if best is None else best
-    installing = {
-        install.platform
-        for install in installs_on(workspace, platforms)
-        if install.state in INSTALLABLE
-        and Version(install.release) == best
-        and (asked is None or Version(install.python) in asked)
-    }
-    releases = set() if best is None else {best}
-    lines = {name: platform_lines(workspace, name, releases, asked) for name in platforms}
-    return lines, [name for name in platforms if name not in installing]
-
-
-def known_elsewhere(
-    workspace: Workspace, release: Version | None, python: Version | None, text: str
-) -> dict[PlatformName, list[str]]:
-    known = {Version(install.release) for install in workspace.snapshot.platform_installs}
-    releases = {release} & known if release is not None else {*sorted(known)[-1:]}
-    series = None if python is None else {Version(minor_series(python))}
-    named = platforms_named(workspace, text)
-    return {name: platform_lines(workspace, name, releases, series) for name in named}
-
-
-def say_elsewhere(lines: dict[PlatformName, list[str]]) -> None:
-    for name, sentences in lines.items():
-        say(f"on {platform_title(name)}, where nothing was run:")
-        say(*sentences, indent=2)
-
-
-def _print_jobs(
-    workspace: Workspace, platforms: Iterable[PlatformName], installs: Sequence[Install]
-) -> None:
-    axis, include = workspace.matrix.subject_axis, list[dict[str, str]]()
+    asked, own = wanted.get(python), list[str]()
+    if subject in {want.axis.name for want in request.wants} and len(wanted[subject]) == 1:
+        own = _lines(plain_installs(snapshot), wanted[subject], asked)
+    if best is None and platforms:
+        every = {Version(install.release) for install in snapshot.platform_installs}
+        best = max(wanted.get(subject, frozenset(every)) & every, default=None)
+    lines, without = {}, []
     for name in platforms:
-        locked = [i for i in installs if i.platform == name and i.state == "resolves"]
+        installs = installs_on(workspace, (name,))
+        of_best = [i for i in installs if best is not None and Version(i.release) == best]
+        known = _lines(of_best, {best} if best is not None else (), asked)
+        lines[name] = [*known, installable_words(installs, name, package)]
+        on_asked = (i for i in of_best if asked is None or Version(i.python) in asked)
+        if not any(install.state in INSTALLABLE for install in on_asked):
+            without.append(name)
+    return own, lines, without
+
+
+def jobs_of(workspace: Workspace, text: str) -> list[dict[str, str]]:
+    """Return GitHub's jobs that try the locks of plain installs on other platforms."""
+    if not workspace.matrix.platforms:
+        note(f"matrix {workspace.name!r} declares no other platform, so no runner is needed")
+        return []
+    axis, include = workspace.matrix.subject_axis, list[dict[str, str]]()
+    for name in platforms_named(workspace, text):
+        locked = [i for i in installs_on(workspace, (name,)) if i.state == "resolves"]
         runner, title = PLATFORMS[name].runner, platform_title(name)
         if not runner:
             note(f"GitHub has no known runner for {title}")
@@ -383,15 +292,8 @@ def _print_jobs(
                     "module": workspace.matrix.suite.module or axis.package.replace("-", "_"),
                 }
             )
-    print(msgspec.json.encode({"include": include}).decode())
+    return include
 
 
 def _below_root(workspace: Workspace, path: Path) -> str:
     return f"matrices/{workspace.name}/{path.relative_to(workspace.folder).as_posix()}"
-
-
-def _print_json(
-    workspace: Workspace, installs: Iterable[Install], causes: Iterable[InstallGroup]
-) -> None:
-    rows = {"installs": [i.row for i in installs], "causes": [cause.row for cause in causes]}
-    envelope({"matrix": workspace.name, **rows})

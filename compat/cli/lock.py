@@ -3,11 +3,11 @@
 from collections import Counter
 
 from compat import pipeline
-from compat.cli.arguments import Exit, given, option
+from compat.cli.arguments import Exit, option
 from compat.cli.installs import MOST_QUESTIONS, ask_installs, platforms_named, side_by_side
 from compat.cli.options import CELL_NAMES, MATRIX_NAME, OTHER_PLATFORM, LockerName, workspace_of
 from compat.cli.output import envelope, note, report, say, tell_disproofs
-from compat.cli.this_machine import locker_of, wheels_locker
+from compat.cli.this_machine import locker_of, uv_locker
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.fleet.batch import LockResult
 from compat.lock.lockfile import Refusal
@@ -70,14 +70,17 @@ def lock_command(
     if platform:
         if plain or check:
             raise UsageError.of("--platform excludes --plain and --check")
-        resolver, named = wheels_locker(workspace, locker), platforms_named(workspace, platform)
-        as_json = given.as_json
-        raise Exit(ask_installs(workspace, named, words or (), resolver, jobs, most, as_json))
+        if locker == "pip-tools":
+            message = "pip-tools resolves for the machine that it runs on alone, not for others"
+            raise UsageError.of(message, path="--locker", hint="--locker uv does")
+        # It builds nothing for other platforms.
+        resolver, named = uv_locker(workspace), platforms_named(workspace, platform)
+        raise Exit(ask_installs(workspace, named, words or (), resolver, jobs, most))
     if plain:
         if words or check:
             raise UsageError.of("--plain covers every release: no cells, no --check")
         resolver = locker_of(workspace, locker)
-        raise Exit(ask_installs(workspace, (), (), resolver, jobs, most, given.as_json))
+        raise Exit(ask_installs(workspace, (), (), resolver, jobs, most))
     facts, resolver = workspace.feasibility, locker_of(workspace, locker)
     cells = named_cells(facts, words, beyond_axes=True) if words else ()
     if not words:
@@ -98,30 +101,25 @@ def lock_command(
     lines: list[LockLine] = []
     errors: list[CompatError] = []
     for cell, result in side_by_side(
-        cells, lambda cell: pipeline.locked(workspace, facts, cell, resolver), jobs
+        cells, lambda cell: pipeline.locked(workspace, facts, cell, resolver), jobs, errors
     ):
         try:
-            if isinstance(result, CompatError):
-                raise result
             line = _settled(workspace, cell, result, check)
         except CompatError as error:
             errors.append(error)
             report(error.faults)
             continue
         lines.append(line)
-        if not given.as_json:
-            _print(line)
+        _print(line)
     locked = [line.id for line in lines if line.outcome in _LOCKED]
     disproofs, fell = ((), ()) if check else pipeline.settled(workspace, locked)
-    if given.as_json:
-        faults = [fault for error in errors for fault in error.faults]
-        envelope({"cells": lines, "disproved": disproofs, "fell": fell}, faults)
-    else:
-        tell_disproofs(disproofs, fell)
-        tally = Counter(_SAID.get(line.outcome.partition(":")[0], line.outcome) for line in lines)
-        tally += Counter({"without an answer": len(errors)})
-        counts = ", ".join(f"{number:,} {what}" for what, number in tally.items())
-        note(f"{count(len(lines) + len(errors), 'cell')}: {counts}")
+    faults = [fault for error in errors for fault in error.faults]
+    envelope({"cells": lines, "disproved": disproofs, "fell": fell}, faults)
+    tell_disproofs(disproofs, fell)
+    tally = Counter(_SAID.get(line.outcome.partition(":")[0], line.outcome) for line in lines)
+    tally += Counter({"without an answer": len(errors)})
+    counts = ", ".join(f"{number:,} {what}" for what, number in tally.items())
+    note(f"{count(len(lines) + len(errors), 'cell')}: {counts}")
     of_suite = any(line.outcome.startswith("lock-fail:suite-fault") for line in lines)
     code = 2 if of_suite else int(len(locked) < len(lines))
     raise Exit(max((error.exit_code for error in errors), default=code))

@@ -1,18 +1,24 @@
-"""What commands print: data on stdout, prose on stderr, one JSON envelope with --json."""
+"""What commands print: data on stdout, prose on stderr.
+
+With --json stdout has one envelope alone, and what is said or tabulated beside it is not printed.
+So a command says both.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from compat import files
 from compat.cli.arguments import given
-from compat.errors import Fault, count, one_line, visible
+from compat.errors import Fault, count, listed, one_line, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,8 +43,35 @@ SCHEMA = 1
 
 def say(*lines: str, indent: int = 0) -> None:
     """Print lines of data on stdout, unwrapped, with control characters escaped."""
-    for line in lines:
+    for line in () if given.as_json else lines:
         print(visible(" " * indent + line))
+
+
+@contextlib.contextmanager
+def as_prose() -> Iterator[None]:
+    """Print what is said on stderr, also with --json: stdout has something else."""
+    as_json, given.as_json = given.as_json, False
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        given.as_json = as_json
+
+
+def raw(text: str) -> None:
+    """Print a text of ours as it is, such as a diff whose tabs are those of the file."""
+    if not given.as_json:
+        print(text, end="")
+
+
+def say_rendered(template: str, **shown: object) -> None:
+    """Print what a template makes of values, with control characters in them escaped."""
+    filters: dict[str, Callable[..., str]] = {"number_of": count, "listed": listed}
+    raw(files.rendered("compat.cli", template, shown, filters, finalize=_escaped))
+
+
+def _escaped(value: object) -> str:
+    return "\n".join(map(visible, str(value).split("\n")))
 
 
 def note(text: str) -> None:
@@ -84,6 +117,8 @@ def columns() -> int:
 
 def table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows: on a terminal as a table that wraps, in a pipe as tab-separated lines."""
+    if given.as_json:
+        return
     texts = [[one_line(str(field)) for field in row] for row in rows]
     if not sys.stdout.isatty():
         for row in texts:
@@ -107,7 +142,14 @@ def table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
             print(textwrap.indent(textwrap.fill(end, columns() - 4), " " * 4))
 
 
+def fields(value: object, names: str) -> dict[str, Any]:
+    """Return the part of a document that a value has under the same names."""
+    return {name: getattr(value, name) for name in names.split()}
+
+
 def envelope(data: Any, faults: Iterable[Fault] = ()) -> None:
+    if not given.as_json:
+        return
     errors = [msgspec.structs.asdict(fault) for fault in faults]
     text = msgspec.json.encode(
         {"schema": SCHEMA, "ok": not errors, "data": data, "errors": errors}, enc_hook=str
@@ -119,12 +161,11 @@ def answer(
     document: Any, head: str, lines: Iterable[str] = (), faults: Sequence[Fault] = ()
 ) -> None:
     """Print a document with --json, else a line, indented ones below it, and the faults."""
-    if given.as_json:
-        envelope(document, faults)
-        return
+    envelope(document, faults)
     say(head)
     say(*lines, indent=2)
-    report(faults)
+    if not given.as_json:
+        report(faults)
 
 
 def report(faults: Iterable[Fault]) -> None:

@@ -2,10 +2,9 @@
 
 import contextlib
 import math
-import shlex
-import sys
 from collections import Counter
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 from packaging.version import Version
@@ -13,11 +12,10 @@ from packaging.version import Version
 from compat import pipeline
 from compat.cli.arguments import Exit, given, option
 from compat.cli.machine import interpreter, now
-from compat.cli.options import CELL_NAMES, MATRIX_NAME, OTHER_PLATFORM, workspace_of
-from compat.cli.output import about, answer, envelope, note, report, say, table
+from compat.cli.options import CELL_NAMES, MATRIX_NAME, workspace_of
+from compat.cli.output import about, answer, as_prose, envelope, fields, note, report, say, table
 from compat.declare.parsing import minor_series
 from compat.declare.platforms import PlatformName
-from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError
 from compat.fleet import choices
 from compat.lock.lockfile import Lock, Locker
@@ -37,11 +35,9 @@ from compat.results.learnt import kept_audit
 from compat.site.wording import count
 from compat.workspace import Workspace
 
-Shown = Literal["table", "json", "github", "cells", "shell"]
 # How many locks --write makes at once, and how many plain installs it resolves again: of a few
 # hundred each is then a week old at most.
 _LOCKERS, _PLAIN = 4, 40
-_TIERS: dict[Tier, list[str]] = {"full": [], "smoke": ["--tier", "smoke"]}
 
 
 def plan_command(
@@ -56,10 +52,10 @@ def plan_command(
     ),
     proposed: bool = option("With --budget: only cells that block a proposal."),
     write: bool = option("With --budget: fetch releases and lock the cells."),
-    shown: Shown = option(
-        "Output of --budget; shell: one command per shard.", "--print", default="table"
+    is_github: bool = option("With --budget: print the job matrix of the shards.", "--github"),
+    platform: str = option(
+        "Print the job matrix that installs locks on this platform, or all.", metavar="PLATFORM"
     ),
-    platform: str = OTHER_PLATFORM,
 ) -> None:
     """List which cells are installable, and why the others are not.
 
@@ -68,28 +64,22 @@ def plan_command(
     is per shard. --write also fetches releases, locks the cells and resolves 40 plain installs here
     and 40 on other platforms.
 
-    --platform lists plain installs on platforms where nothing runs; --print github lists the
-    runners for those that have a lock. Exits 1 if the matrix has no cells or no due cell fits the
-    budget; 0 also if nothing is due.
+    --github prints what `compat run --plan` takes. --platform prints the runners on which GitHub
+    has other platforms, with the plain installs that have a lock. Exits 1 if the matrix has no
+    cells or no due cell fits the budget; 0 also if nothing is due.
 
     Examples: compat plan tff; compat plan tff --explain py3.8-tf2.10-tff0.36.0; compat plan tff
-    --budget 90m --shards 20; compat plan tff --budget 8h --shards 50 --print shell; compat plan tff
+    --budget 90m --shards 20; compat plan tff --budget 8h --shards 50 --github; compat plan tff
     --platform all
     """
     workspace = workspace_of(matrix)
     narrowing = words or pythons or shards > 1 or proposed or write
     if platform:
         if budget or explained or here or narrowing:
-            raise UsageError.of("--platform takes no other option but --print github and --json")
-        from compat.cli.installs import plan_platforms, platforms_named
+            raise UsageError.of("--platform takes no other option")
+        from compat.cli.installs import jobs_of
 
-        if shown not in ("table", "github"):
-            raise UsageError.of(f"--print {shown} needs --budget", hint="such as --budget 90m")
-        if shown == "github" and not workspace.matrix.platforms:
-            note(f"matrix {workspace.name!r} declares no other platform, so no runner is needed")
-            print('{"include":[]}')
-            return
-        plan_platforms(workspace, platforms_named(workspace, platform), shown == "github")
+        _print_jobs(jobs_of(workspace, platform))
         return
     if budget:
         if write:
@@ -105,8 +95,8 @@ def plan_command(
             pythons = " ".join(s for s in named if interpreter(Version(s))) or "none"
         if proposed and not needs:
             note("no proposal waits for a run")
-            if shown != "table":
-                print('{"include":[]}' if shown == "github" else "", end="\n" * (shown == "github"))
+            if is_github or given.as_json:
+                _print_jobs([])
             return
         run_plan = choices.run_plan(
             workspace,
@@ -117,12 +107,9 @@ def plan_command(
         )
         if write:
             _prepare(workspace, run_plan, proposed)
-        if write and shown != "table":
-            with contextlib.redirect_stdout(sys.stderr):
-                _print_table(run_plan)
-        raise Exit(print_run_plan(workspace, run_plan, "json" if given.as_json else shown))
-    if narrowing or shown != "table":
-        message = "cells, --shards, --pythons, --proposed, --write and --print need --budget"
+        raise Exit(_print_run_plan(workspace, run_plan, is_github, write))
+    if narrowing or is_github:
+        message = "cells, --shards, --pythons, --proposed, --write and --github need --budget"
         raise UsageError.of(message, hint="such as --budget 90m")
     if explained:
         # Without a word about which catalogue it is: the answer is one cell's, not the matrix's.
@@ -142,16 +129,17 @@ def plan_command(
         series = frozenset(version for version in versions if interpreter(version, own) is not None)
     plan = pipeline.planned(workspace, series)
     faults = unneeded_faults(plan, workspace.matrix, f"matrices/{workspace.name}/matrix.toml")
-    if given.as_json:
+    if given.as_json:  # a large matrix has 30,000
+        obstacles = ((f.cell, getattr(f, "obstacle", None)) for f in plan.fates)
         rows = [
             {
-                "id": fate.cell.id,
-                "coordinates": {place.axis: str(place.version) for place in fate.cell.coordinates},
-                "recipe": fate.cell.recipe,
-                "fate": "infeasible" if isinstance(fate, Infeasible) else "feasible",
-                "obstacle": fate.obstacle if isinstance(fate, Infeasible) else None,
+                "id": cell.id,
+                "coordinates": {place.axis: str(place.version) for place in cell.coordinates},
+                "recipe": cell.recipe,
+                "fate": "feasible" if obstacle is None else "infeasible",
+                "obstacle": obstacle,
             }
-            for fate in plan.fates
+            for cell, obstacle in obstacles
         ]
         envelope({"matrix": matrix, "cells": rows}, faults)
     else:
@@ -165,31 +153,32 @@ def _prepare(workspace: Workspace, run_plan: choices.RunPlan, is_short: bool) ->
     plan.
     """
     from compat.cli.installs import ask_installs, platforms_named, side_by_side
-    from compat.cli.this_machine import locker_of, wheels_locker
+    from compat.cli.this_machine import locker_of, uv_locker
 
     facts, locker = workspace.feasibility, locker_of(workspace, "uv")
 
     cells, locked = [parse_cell(name, facts.matrix) for name in run_plan.cells_now], []
     for cell, result in side_by_side(
-        cells, lambda cell: pipeline.locked(workspace, facts, cell, locker), _LOCKERS
+        cells, lambda cell: pipeline.locked(workspace, facts, cell, locker), _LOCKERS, []
     ):
         if isinstance(result, Lock):
             workspace.keep_lock(cell.id, result)
             locked.append(cell.id)
             note(f"{cell.id} locked")
         else:
-            note(f"{cell.id} was not locked: {getattr(result, 'because', result)}")
+            because = result.obstacle.because if isinstance(result, Infeasible) else result.because
+            note(f"{cell.id} was not locked: {because}")
     pipeline.settled(workspace, locked)
     if is_short:
         return
-    with contextlib.redirect_stdout(sys.stderr):
+    with as_prose():
         asked: list[tuple[tuple[PlatformName, ...], Locker]] = [((), locker)]
         if workspace.matrix.platforms:
-            named, wheels = platforms_named(workspace, "all"), wheels_locker(workspace, "uv")
+            named, wheels = platforms_named(workspace, "all"), uv_locker(workspace)
             asked.append((named, wheels))
         for platforms, resolver in asked:
             try:
-                ask_installs(workspace, platforms, (), resolver, _LOCKERS, _PLAIN, False)
+                ask_installs(workspace, platforms, (), resolver, _LOCKERS, _PLAIN)
             except CompatError as error:
                 note(f"warning: {error}")
 
@@ -230,35 +219,26 @@ def _print_plan(workspace: Workspace, plan: Plan) -> None:
     )
 
 
-def print_run_plan(workspace: Workspace, run_plan: choices.RunPlan, shown: Shown) -> int:
+def _print_jobs(include: Sequence[Mapping[str, Any]]) -> None:
+    envelope({"include": include})
+    say(msgspec.json.encode({"include": include}).decode())
+
+
+def _print_run_plan(
+    workspace: Workspace, run_plan: choices.RunPlan, is_github: bool, is_written: bool
+) -> int:
     """Print the shards; return 1 if cells are due and the budget is too small for each."""
     matrix, packing = workspace.name, run_plan.packing
     shards = [[task.cell for task in shard] for shard in packing.shards]
     minutes = [-int(-seconds // 60) for seconds in packing.seconds]
-    match shown:
-        case "table":
+    is_table = not (is_github or given.as_json)
+    if is_table or is_written:
+        with contextlib.nullcontext() if is_table else as_prose():
             _print_table(run_plan)
-        case "json":
-            later = run_plan.later.items()
-            document = {
-                "matrix": matrix,
-                "shards": [
-                    {
-                        "shard": number,
-                        "minutes": minutes[number - 1],
-                        "cells": [_due_row(run_plan, cell) for cell in cells],
-                    }
-                    for number, cells in enumerate(shards, 1)
-                ],
-                "later": [{**_due_row(run_plan, cell), "run": run} for cell, run in later],
-                "python_unavailable": run_plan.python_unavailable,
-                "longest_seconds": round(packing.longest, 1),
-                "mean_seconds": round(packing.mean, 1),
-            }
-            envelope(document)
-        case "github":
-            moment = now()
-            include = [
+    if is_github:
+        moment = now()
+        _print_jobs(
+            [
                 {
                     "shard": number,
                     "cells": " ".join(run_plan.cells_of("full", cells)),
@@ -270,17 +250,25 @@ def print_run_plan(workspace: Workspace, run_plan: choices.RunPlan, shown: Shown
                 }
                 for number, cells in enumerate(shards, 1)
             ]
-            print(msgspec.json.encode({"include": include}).decode())
-        case "cells":
-            print(" ".join(run_plan.cells_of("full")))
-        case "shell":
-            for cells in shards:
-                commands = [
-                    ["compat", "run", matrix, *run_plan.cells_of(tier, cells), *words]
-                    for tier, words in _TIERS.items()
-                    if run_plan.cells_of(tier, cells)
-                ]
-                print("; ".join(map(shlex.join, commands)))
+        )
+    elif given.as_json:
+        later = run_plan.later.items()
+        document = {
+            "matrix": matrix,
+            "shards": [
+                {
+                    "shard": number,
+                    "minutes": minutes[number - 1],
+                    "cells": [_due_row(run_plan, cell) for cell in cells],
+                }
+                for number, cells in enumerate(shards, 1)
+            ],
+            "later": [{**_due_row(run_plan, cell), "run": run} for cell, run in later],
+            "python_unavailable": run_plan.python_unavailable,
+            "longest_seconds": round(packing.longest, 1),
+            "mean_seconds": round(packing.mean, 1),
+        }
+        envelope(document)
     if run_plan.unplanned:
         note(choices.not_planned(run_plan.unplanned, matrix))
     if run_plan.infeasible:
@@ -338,10 +326,8 @@ def _due_row(run_plan: choices.RunPlan, cell: str) -> dict[str, Any]:
     due = run_plan.due[cell]
     return {
         "id": cell,
-        "place": due.place,
-        "reason": due.reason,
+        **fields(due, "place reason last"),
         "tier": run_plan.tiers[cell],
-        "last": due.last,
         "blocked_by": due.blocked_by or None,
         "seconds": round(run_plan.tasks[cell].seconds, 1),
     }

@@ -115,8 +115,8 @@ class Progress(Status):
         self._ended = 0
         # How long the cells took that ended in this run: what is known of a matrix without records.
         self._taken: list[float] = []
-        self._running: dict[int, _Running] = {}
-        self._locking: dict[str, _Running] = {}
+        # By worker, else by the cell that the resolver has.
+        self._running: dict[int | str, _Running] = {}
         self._lock = threading.RLock()
 
     # Called by the workers.
@@ -124,11 +124,11 @@ class Progress(Status):
     def locking(self, cell: str) -> None:
         with self._lock:
             now = self._clock()
-            self._locking[cell] = _Running(cell, now, now, "lock", SuiteWatch(Path()))
+            self._running[cell] = _Running(cell, now, now, "lock", SuiteWatch(Path()))
 
     def locked(self, cell: str) -> None:
         with self._lock:
-            self._locking.pop(cell, None)
+            self._running.pop(cell, None)
 
     def began(self, worker: int, job: Job) -> None:
         with self._lock:
@@ -175,18 +175,21 @@ class Progress(Status):
 
     def lines(self) -> list[str]:
         with self._lock:
-            rows = [
-                (f"worker {number}", running) for number, running in sorted(self._running.items())
-            ]
-            rows += [("resolver", running) for running in self._locking.values()]
-            shown = [f"{who} {r.cell} {_doing(r)}, {self._times(r)}" for who, r in rows]
-            left = self._left()
-        tail = "" if left is None else f", {_about_left(left)}"
-        return [*shown, f"{self._ended} of {count(self._total, 'cell')}{tail}"]
-
-    def _times(self, running: _Running) -> str:
-        left, elapsed = self._left_of(running), _duration(self._clock() - running.since)
-        return elapsed if left is None or left <= 0 else f"{elapsed}, {_about_left(left)}"
+            workers = sorted(who for who in self._running if isinstance(who, int))
+            resolvers = [who for who in self._running if isinstance(who, str)]
+            shown, rows = list[str](), list[int | str]([*workers, *resolvers])
+            for who in rows:
+                running = self._running[who]
+                doing, elapsed = str(running.activity), _duration(self._clock() - running.since)
+                if running.activity == "suite" and (tests := running.watch.progress()):
+                    doing = f"suite, {tests}"
+                name = "resolver" if isinstance(who, str) else f"worker {who}"
+                left = _about_left(self._left_of(running))
+                shown.append(f"{name} {running.cell} {doing}, {elapsed}{left}")
+            busy = [self._left_of(self._running[worker]) for worker in workers]
+            waiting = [self._seconds_of(cell) for cell in self._waiting]
+            left = _about_left(seconds_left(busy, waiting, self._workers))
+        return [*shown, f"{self._ended} of {count(self._total, 'cell')}{left}"]
 
     def _left_of(self, running: _Running) -> float | None:
         """Seconds left, at least 0 in a known step; None if unknown, as while locking."""
@@ -199,23 +202,13 @@ class Progress(Status):
         seconds = [getattr(steps, name) or 0.0 for name in _STEPS[_STEPS.index(step) :]]
         return max(0.0, seconds[0] - (self._clock() - running.entered)) + sum(seconds[1:])
 
-    def _left(self) -> float | None:
-        running = [self._left_of(running) for running in self._running.values()]
-        waiting = [self._seconds_of(cell) for cell in self._waiting]
-        return seconds_left(running, waiting, self._workers) or None
-
     def _seconds_of(self, cell: str) -> float | None:
         expected = self._expected.get(cell)
         return statistics.median(self._taken) if expected is None and self._taken else expected
 
 
-def _doing(running: _Running) -> str:
-    tests = running.watch.progress() if running.activity == "suite" else ""
-    return f"{running.activity}, {tests}" if tests else running.activity
-
-
-def _about_left(seconds: float) -> str:
-    return f"about {_duration(max(1.0, seconds))} left"
+def _about_left(seconds: float | None) -> str:
+    return f", about {_duration(max(1.0, seconds))} left" if seconds and seconds > 0 else ""
 
 
 def _duration(seconds: float) -> str:

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-import msgspec
 from packaging.version import Version
 
 from compat import files, pipeline
-from compat.cli.arguments import Exit, given, option
+from compat.cli.arguments import Exit, option
 from compat.cli.options import (
     DRY_RUN,
     MATRIX_NAME,
@@ -16,7 +16,7 @@ from compat.cli.options import (
     policy_day,
     workspace_of,
 )
-from compat.cli.output import envelope, note, say, table
+from compat.cli.output import envelope, note, raw, say, table
 from compat.errors import UsageError
 from compat.policy.calendar import missing_command, outlooks, schedule
 from compat.policy.proposal import Proposal
@@ -32,9 +32,7 @@ def schedule_command(matrix: str = MATRIX_NAME, day: str = POLICY_DAY) -> None:
     when = policy_day(day, workspace)
     snapshot = pipeline.known_on(workspace, when)
     coming = schedule(snapshot, when)
-    if given.as_json:
-        envelope(msgspec.structs.asdict(coming))
-        return
+    envelope(coming)
     say(f"{coming.title}: coming moves of its minimum versions, {coming.day} to {coming.until}")
     for package, rule in dict.fromkeys((move.package, move.rule) for move in coming.moves):
         say(f"  {package}: the minimum may rise to {rule}")
@@ -62,7 +60,6 @@ def _versions(floors: Mapping[str, Version]) -> str:
 def propose_command(
     matrix: str = MATRIX_NAME,
     day: str = POLICY_DAY,
-    cells: bool = option("Print only the cells that must run first."),
     write: bool = option("Apply open proposals."),
     check: bool = option("Exit 1 if a move is open."),
     target: list[Path] | None = option("File or folder whose floors to update, too."),
@@ -83,70 +80,59 @@ def propose_command(
     """
     workspace = workspace_of(matrix)
     when = policy_day(day, workspace)
-    if not cells and (write or open_) and when != workspace.day:
+    if (write or open_) and when != workspace.day:
         raise UsageError.of(
             "--write and --open work only for the current day", hint="leave out --today"
         )
-    targets = () if cells else target or ()
-    folders = [path for path in targets if path.is_dir()]
-    moves = pipeline.proposed(workspace, when, project_files(targets), folders)
-    if cells:
-        needs = dict.fromkeys(need for proposal in moves.proposals for need in proposal.needs)
-        if given.as_json:
-            envelope({"matrix": workspace.name, "cells": [*needs]})
-        else:
-            say(*needs)
-        return
+    folders = [path for path in target or () if path.is_dir()]
+    moves = pipeline.proposed(workspace, when, project_files(target or ()), folders)
     if write:
         pipeline.applied(moves)
-    if given.as_json:
-        snapshot = moves.snapshot
-        document = {
-            "matrix": snapshot.matrix.name,
-            "day": when,
-            "looks_back": when < snapshot.day,
-            "floors": floors(snapshot, when),
-            "outlooks": outlooks(snapshot, when),
-            "proposals": moves.proposals,
-            "diffs": [files.unified_diff(f.path, f.before, f.after) for f in moves.changed],
-            "left_alone": moves.left,
-            "without_axis": without_axis(snapshot, when),
-        }
-        envelope(document)
-    else:
-        snapshot, opened = moves.snapshot, len(moves.opened)
-        waiting = len(moves.proposals) - opened
-        say(f"{snapshot.matrix.title} on {when}: {opened} open, {waiting} waiting")
-        for outlook in outlooks(snapshot, when):
-            say(f"  {outlook.sentence}.")
-            if outlook.needs:
-                say(f"    {missing_command(snapshot.matrix.name, outlook.needs)}")
-        for floor in floors(snapshot, when):
-            of_axis = [p for p in moves.proposals if p.axis == floor.axis and p.kind != "extend"]
-            say("", f"{floor.package}")
-            say(*floor.arithmetic, indent=2)
-            if not of_axis:
-                say("  So nothing is proposed.")
-            for proposal in of_axis:
-                _print_proposal(proposal)
-        if absent := without_axis(snapshot, when):
-            say("", f"No axis, so no moves: {', '.join(absent)}")
-            note(f"compat run {workspace.name} '*+lowest' tests the minimums that they declare")
-        extensions = [proposal for proposal in moves.proposals if proposal.kind == "extend"]
-        if extensions:
-            say("", "New versions")
-        for proposal in extensions:
+    snapshot, opened = moves.snapshot, len(moves.opened)
+    diffs = [files.unified_diff(file.path, file.before, file.after) for file in moves.changed]
+    document: dict[str, Any] = {
+        "matrix": snapshot.matrix.name,
+        "day": when,
+        "looks_back": when < snapshot.day,
+        "floors": floors(snapshot, when),
+        "outlooks": outlooks(snapshot, when),
+        "proposals": moves.proposals,
+        "diffs": diffs,
+        "left_alone": moves.left,
+        "without_axis": without_axis(snapshot, when),
+    }
+    envelope(document)
+    say(
+        f"{snapshot.matrix.title} on {when}: {opened} open, {len(moves.proposals) - opened} waiting"
+    )
+    for outlook in document["outlooks"]:
+        say(f"  {outlook.sentence}.")
+        if outlook.needs:
+            say(f"    {missing_command(snapshot.matrix.name, outlook.needs)}")
+    for floor in document["floors"]:
+        of_axis = [p for p in moves.proposals if p.axis == floor.axis and p.kind != "extend"]
+        say("", f"{floor.package}")
+        say(*floor.arithmetic, indent=2)
+        if not of_axis:
+            say("  So nothing is proposed.")
+        for proposal in of_axis:
             _print_proposal(proposal)
-        for file in moves.changed:
-            say("")
-            print(files.unified_diff(file.path, file.before, file.after), end="")
-        if opened:
-            note("Next: --write applies the open proposals.")
-        elif any(proposal.needs for proposal in moves.proposals):
-            note(
-                f"Next: compat propose {snapshot.matrix.name} --cells lists the cells to run;"
-                " pass them to compat run."
-            )
+    if absent := document["without_axis"]:
+        say("", f"No axis, so no moves: {', '.join(absent)}")
+        note(f"compat run {workspace.name} '*+lowest' tests the minimums that they declare")
+    extensions = [proposal for proposal in moves.proposals if proposal.kind == "extend"]
+    if extensions:
+        say("", "New versions")
+    for proposal in extensions:
+        _print_proposal(proposal)
+    for diff in diffs:
+        say("")
+        raw(diff)
+    if opened:
+        note("Next: --write applies the open proposals.")
+    elif any(proposal.needs for proposal in moves.proposals):
+        name = snapshot.matrix.name
+        note(f"Next: compat plan {name} --budget 8h --proposed lists the cells to run.")
     for line in moves.left:
         note(f"left alone: {line}")
     if open_:

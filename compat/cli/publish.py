@@ -40,9 +40,6 @@ def publish_command(
     --out public
     """
     began = time.monotonic()
-    # Where neither the option nor the environment names a repository, no issues take reports.
-    named = repository or environ().get("GITHUB_REPOSITORY", "")
-    repository = owner_and_name(named) if named else ""
     written = publish_site(matrix, out, base_url, _day(day), None, repository)
     seconds = time.monotonic() - began
     kinds = weights(written.gzipped)
@@ -70,9 +67,7 @@ def serve_command(
 
     Examples: compat site serve; compat site serve tff --port 8080
     """
-    named = environ().get("GITHUB_REPOSITORY", "")
-    repository = owner_and_name(named) if named else ""
-    publish_site(matrix, out, PREVIEW_URL, _day(day), None, repository)
+    publish_site(matrix, out, PREVIEW_URL, _day(day), None)
     with Preview(out, port) as preview:
         say(f"{preview.url} shows {out}; Ctrl+C ends it")
         preview.wait()
@@ -88,6 +83,9 @@ def publish_site(
 ) -> Written:
     """Write the site of these matrices in their order; without names, of all, largest first."""
     needs_extra("site", "PIL")
+    # Where neither the option nor the environment names a repository, no issues take reports.
+    repository = repository or environ().get("GITHUB_REPOSITORY", "")
+    repository = owner_and_name(repository) if repository else ""
     matrices = matrices_folder(root)
     workspaces = [workspace_of(name, root, day=day) for name in names or matrix_names(matrices)]
     if not workspaces:

@@ -2,21 +2,22 @@
 
 import datetime
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
 from compat import files, pipeline
-from compat.cli.arguments import Exit, given, option
+from compat.cli.arguments import Exit, option
 from compat.cli.machine import now, run_url, without_places
 from compat.cli.options import MATRIX_NAME, workspace_of
 from compat.cli.output import envelope, note, report, say
 from compat.declare.capabilities import suite_ids
+from compat.declare.platforms import PlatformName
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, DeclarationError, Fault, UsageError, reason
 from compat.lock.demands import Demands
@@ -48,7 +49,7 @@ from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, is_spurious
 from compat.run.suitefiles import owed_capabilities
 from compat.search.learning import RefusalLearner
-from compat.site.wording import count
+from compat.site.wording import count, listed
 from compat.value import Value
 from compat.workspace import Workspace
 
@@ -59,89 +60,82 @@ _MOST_BYTES = 4_000_000  # a lock of 130 pins has 0.3 MB
 _MOST_AGAIN = 300
 # Answers of another machine that are older are not of its run. The same as for records.
 _MOST_DAYS = 7
+LOCKS, PLATFORMS = "locks", "platforms"
+# One of these makes a folder the one of a matrix. The catalogue is read from the index, not taken.
+_OF_MATRIX = ("catalogue.json", LOCKS, PLAIN, PLATFORMS, CLAUSES, PROBES)
 
 
 def record_command(
     matrix: str = MATRIX_NAME,
     rejudge: bool = option("Judge the cached evidence again."),
     source: Path | None = option(
-        "Import valid records from this folder.", "--from", metavar="FOLDER"
+        "Import what is valid in this folder: of a matrix, or of records.",
+        "--from",
+        metavar="FOLDER",
     ),
-    plan: Path | None = option("Output of `compat plan --print github`."),
+    plan: Path | None = option("Output of `compat plan --github`; imports its records only."),
     made_by: str = option(
         "CI run of the records (default: this GitHub Actions run).", "--run-url", metavar="URL"
     ),
     level: Isolation | None = option(
         "Import only records of this level (default with --plan: L3).", "--isolation"
     ),
-    locks: Path | None = option("Import valid locks from this folder.", metavar="FOLDER"),
-    plain: Path | None = option("Import valid plain-install results from this file."),
-    learnt: Path | None = option(
-        "Import valid clauses and probes from this folder.", metavar="FOLDER"
-    ),
-    platforms: Path | None = option(
-        "Import valid platform results from this folder.", metavar="FOLDER"
-    ),
     withdraw: str = option("Withdraw the record with this digest.", metavar="DIGEST"),
     because: str = option("Reason for withdrawing it.", metavar="REASON"),
 ) -> None:
-    """Judge cached evidence again, or import records of other machines.
+    """Judge cached evidence again, or import what other machines measured.
 
-    Imports records that are intact, new, and match a cell, lock and suite of this checkout; without
-    --plan at most 7 days old. With --plan: also the planned shard (folder records-SHARD), since the
-    plan, at L3 or --isolation. Imports locks whose pins match their metadata, recent plain-install
-    results, and clauses whose resolution fails again. Rejected items are reported (exit 1).
+    From the folder of a matrix --from imports locks whose pins match their metadata, recent results
+    of plain installs (plain.json, platforms), and clauses and probes whose resolution fails again.
+    From any other it imports records that are intact, new, and match a cell, lock and suite of this
+    checkout; without --plan at most 7 days old. With --plan: also the planned shard (folder
+    records-SHARD), since the plan, at L3 or --isolation. Rejected items are reported (exit 1).
 
     A withdrawn record's line stays and is ignored; 12 digits of the digest suffice.
 
-    Examples: compat ci record tff --rejudge; compat ci record tff --from handed --plan plan.json;
-    compat ci record tff --locks planned/locks; compat ci record tff --plain planned/plain.json;
-    compat ci record tff --withdraw 0a1b2c3d4e5f --because "the suite read a file of its own"
+    Examples: compat ci record tff --rejudge; compat ci record tff --from planned; compat ci record
+    tff --from handed --plan plan.json; compat ci record tff --withdraw 0a1b2c3d4e5f --because "the
+    suite read a file of its own"
     """
-    ways = (source, locks, plain, learnt, platforms)
-    if sum((rejudge, bool(withdraw), *(way is not None for way in ways))) != 1:
-        choices = (
-            "--rejudge (judge cached evidence again), --from (records), --locks, --plain (plain"
-            " installs), --learnt (clauses), --platforms (other platforms), --withdraw DIGEST"
-        )
-        raise UsageError.of(f"name one of {choices}")
+    if rejudge + bool(withdraw) + (source is not None) != 1:
+        ways = "--rejudge (judge cached evidence again), --from FOLDER (import), --withdraw DIGEST"
+        raise UsageError.of(f"name one of {ways}")
+    if source is None and (plan is not None or made_by or level):
+        raise UsageError.of("--plan, --run-url and --isolation need --from FOLDER")
+    if withdraw and (len(withdraw) < 12 or not because):
+        message = "--withdraw needs at least 12 digits of a digest, and --because TEXT"
+        raise UsageError.of(message)
+    workspace = workspace_of(matrix)
+    if source is not None:
+        if source.is_symlink() or not source.is_dir():
+            raise UsageError.of("is not a directory", path=str(source), hint="--from FOLDER")
+        intake = _Intake(workspace)
+        # A shard's folder has records alone, whatever else a cell has put there.
+        if plan is None and any((source / name).exists() for name in _OF_MATRIX):
+            intake.matrix(source)
+        else:
+            intake.records(source, plan, made_by, level)
+        raise Exit(intake.end())
     if withdraw:
-        if len(withdraw) < 12 or not because:
-            message = "--withdraw needs at least 12 digits of a digest, and --because TEXT"
-            raise UsageError.of(message)
-        withdrawn = workspace_of(matrix).store.withdraw(withdraw, because)
-        if given.as_json:
-            envelope({"withdrawn": [record.cell for record in withdrawn]})
-        for record in () if given.as_json else withdrawn:
+        withdrawn = workspace.store.withdraw(withdraw, because)
+        envelope({"withdrawn": [record.cell for record in withdrawn]})
+        for record in withdrawn:
             say(f"{record.cell}  {record.outcome} of {record.started:%Y-%m-%d %H:%M} is withdrawn")
         if not withdrawn:
             note(f"no record has a digest that begins with {withdraw}")
         raise Exit(0 if withdrawn else 1)
-    if source is None and (plan is not None or made_by or level):
-        raise UsageError.of("--plan, --run-url and --isolation need --from FOLDER")
-    workspace = workspace_of(matrix)
-    intake = _Intake(workspace)
-    if source is not None:
-        raise Exit(intake.records(source, plan, made_by, level))
-    if learnt is not None:
-        raise Exit(_LearntIntake(workspace).learnt(learnt))
-    for path, take in ((locks, intake.locks), (plain, intake.plain), (platforms, intake.platforms)):
-        if path is not None:
-            raise Exit(take(path))
     changed, suite_faults = pipeline.rejudged(workspace, without_places)
     for record in suite_faults:
         note(f"warning: {record.cell} is not recorded again: {record.outcome}")
-    if given.as_json:
-        rows = [{"id": record.cell, "outcome": str(record.outcome)} for record in changed]
-        envelope({"changed": rows})
-        return
+    rows = [{"id": record.cell, "outcome": str(record.outcome)} for record in changed]
+    envelope({"changed": rows})
     say(*(f"{record.cell}  {record.outcome}" for record in changed))
     differing = count(len(changed), "record differs", "records differ")
     note(f"{differing} when judged again")
 
 
 class Shards(Value, frozen=True):
-    """The output of `compat plan --print github`: shards, and when each was planned."""
+    """The output of `compat plan --github`: shards, and when each was planned."""
 
     class Row(Value, frozen=True, kw_only=True):
         """A shard, whose records arrive in the folder `records-<shard>`; `smoke` cells run the core
@@ -168,7 +162,7 @@ def shards_in(path: Path) -> Shards:
                 raise ValueError(f"{what} stands there {number} times")
         return shards
     except (ValueError, RecursionError) as fault:
-        hint = "`compat plan MATRIX --budget 90m --print github` writes one"
+        hint = "`compat plan MATRIX --budget 90m --github` writes one"
         raise UsageError.of(f"is not a valid plan: {fault}", path=str(path), hint=hint) from fault
 
 
@@ -183,10 +177,11 @@ def _checkout(
     stale = next((row.since for row in rows if not oldest <= row.since <= now()), None)
     if stale is not None:
         raise UsageError.of(f"the plan of {stale.isoformat()} is older than {OLDEST.days} days")
-    tiers: dict[str, Tier] = {}
+    tiers, shards = dict[str, Tier](), dict[str, str]()
     for row in rows:
         tiers |= dict.fromkeys(row.smoke.split(), "smoke")
         tiers |= dict.fromkeys(row.cells.split(), "full")
+        shards |= dict.fromkeys(f"{row.cells} {row.smoke}".split(), f"records-{row.shard}")
     return Checkout(
         matrix=workspace.name,
         cells=frozenset(c.id for c in lockable_cells(workspace.facts_of(workspace.kept_or_asked))),
@@ -199,53 +194,51 @@ def _checkout(
         # Without a word about it a plan asks for the level that moves floors.
         isolation=level or (None if plan is None else "L3"),
         owed=owed_capabilities(workspace.suite_folder, workspace.matrix.suite),
-        shards=(
-            None
-            if plan is None
-            else {
-                c: f"records-{r.shard}" for r in rows for c in (*r.cells.split(), *r.smoke.split())
-            }
-        ),
+        shards=None if plan is None else shards,
         tiers=tiers,
     )
 
 
-def _handed_texts(folder: Path) -> Iterator[tuple[str, str | Fault]]:
-    """Yield each file of a folder of locks with its text or its fault, without following links."""
-    for number, name in enumerate(sorted(os.listdir(folder))):
-        shown = name.encode(errors="backslashreplace").decode()
-        if number >= _MOST_FILES:
-            because = f"is one file too many: at most {_MOST_FILES:,} can be imported at once"
-            yield shown, _fault(shown, because)
-            return
-        yield shown, _text(folder / name, shown)
-
-
-def _text(path: Path, name: str) -> str | Fault:
+def _lock_text(folder: Path, name: str) -> str:
+    """Return the text of a lock that was handed over, without following links; raise
+    DeclarationError for anything else.
+    """
     if not name.endswith(".txt"):
-        return _fault(name, "is not a lock")
+        raise DeclarationError.of("is not a lock")
     try:
-        content = read_bytes(path.parent, path.name, _MOST_BYTES + 1)
-    except OSError:
-        return _fault(name, "is not a regular file")
+        content = read_bytes(folder, name, _MOST_BYTES + 1)
+    except OSError as error:
+        raise DeclarationError.of("is not a regular file", path=name) from error
     if len(content) > _MOST_BYTES:
-        return _fault(name, f"is larger than {_MOST_BYTES:,} bytes")
+        raise DeclarationError.of(f"is larger than {_MOST_BYTES:,} bytes", path=name)
     return content.decode(errors="replace")
 
 
-def _fault(name: str, message: str) -> Fault:
-    return Fault(code=DeclarationError.code, path=name, message=message)
-
-
 class _Intake:
-    """What another machine measured: what is imported, and the faults of the rest."""
+    """What another machine measured: what is imported by kind, what was known, and the faults."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
-        self.taken: list[str] = []
+        self.facts = workspace.facts_of(workspace.kept_or_asked)
+        self.taken = defaultdict[str, list[str]](list)
         self.there: list[str] = []
         self.faults: list[Fault] = []
         self._asked = self._left = 0
+
+    def end(self) -> int:
+        taken = [name for names in self.taken.values() for name in names]
+        refused = [fault.path for fault in self.faults]
+        envelope({"kept": taken, "known": self.there, "refused": refused}, self.faults)
+        say(*(f"{name}  imported" for name in taken))
+        report(self.faults)
+        if self._left:
+            note(f"{self._left:,} more were not imported: too many to resolve again")
+        tally = listed([count(len(names), kind) for kind, names in self.taken.items()])
+        others = f"{len(self.there)} already here, {len(self.faults)} rejected"
+        note(f"{tally or 'nothing'} imported, {others}")
+        # A folder of a matrix may have nothing new; one of records is to have some.
+        is_empty = "record" in self.taken and not (taken or self.there)
+        return 1 if self.faults or is_empty else 0
 
     @contextmanager
     def about(self, place: str) -> Iterator[None]:
@@ -254,22 +247,11 @@ class _Intake:
         except DeclarationError as error:
             self.faults += (msgspec.structs.replace(f, path=f.path or place) for f in error.faults)
 
-    def end(self, document: Mapping[str, Any], tally: str, named: Iterable[str] = ()) -> int:
-        if given.as_json:
-            envelope({**document, "refused": [fault.path for fault in self.faults]}, self.faults)
-        else:
-            say(*(f"{name}  imported" for name in named))
-        report(self.faults)
-        if self._left:
-            note(f"{self._left:,} more were not imported: too many to resolve again")
-        note(f"{tally}, {len(self.faults)} rejected")
-        return 1 if self.faults else 0
-
     def records(
         self, folder: Path, plan: Path | None, made_by: str, level: Isolation | None
-    ) -> int:
+    ) -> None:
         """Import records; `plan` is the file with the shards, `made_by` the URL of the run."""
-        _refuse_no_folder(folder, "--from needs the folder of the records")
+        taken = self.taken["record"]
         try:
             shards = None if plan is None else shards_in(plan)
             checkout = _checkout(self.workspace, made_by, shards, level)
@@ -277,8 +259,7 @@ class _Intake:
                 if isinstance(record, Fault):
                     self.faults.append(record)
                 else:
-                    is_new = self.workspace.store.add(record)
-                    (self.taken if is_new else self.there).append(name)
+                    (taken if self.workspace.store.add(record) else self.there).append(name)
         except OSError as fault:
             raise CompatError.of(f"cannot be listed: {reason(fault)}") from fault
         if unreadable := checkout.suite_ids.unreadable:
@@ -287,108 +268,187 @@ class _Intake:
                 f"warning: capabilities were not compared with the suite: {where} creates"
                 " ids that only a run can determine"
             )
-        tally = f"{count(len(self.taken), 'record')} imported, {len(self.there)} already here"
-        code = self.end({"kept": self.taken, "known": self.there}, tally, self.taken)
-        return code or int(not (self.taken or self.there))
 
-    def locks(self, folder: Path) -> int:
-        _refuse_no_folder(folder, "--locks needs the folder of the locks")
-        workspace, facts = self.workspace, self.workspace.feasibility
-        planned = {cell.id: cell for cell in lockable_cells(facts)}
-        for name, text in _handed_texts(folder):
+    def matrix(self, folder: Path) -> None:
+        """Import what is sound of a matrix's folder; a damaged file is a fault."""
+        # Locks come first, as a successful plain install needs its own here.
+        if (folder / LOCKS).is_dir():
+            self.locks(folder / LOCKS)
+        for name in (None, *self.workspace.matrix.platforms):
+            with self.about(PLATFORMS):
+                self.installs(folder if name is None else folder / PLATFORMS / name, name)
+        with self.about(CLAUSES):
+            self.learnt(LearntFiles(folder, self.workspace.matrix))
+
+    def locks(self, folder: Path) -> None:
+        workspace, taken = self.workspace, self.taken["lock"]
+        planned = {cell.id: cell for cell in lockable_cells(self.facts)}
+        for number, listed_name in enumerate(sorted(os.listdir(folder))[: _MOST_FILES + 1]):
+            name = listed_name.encode(errors="backslashreplace").decode()
             with self.about(name):
-                if isinstance(text, Fault):
-                    raise DeclarationError(text)
-                cell = name.removesuffix(".txt")
+                if number == _MOST_FILES:
+                    most = f"at most {_MOST_FILES:,} can be imported at once"
+                    raise DeclarationError.of(f"is one file too many: {most}")
+                cell, text = name.removesuffix(".txt"), _lock_text(folder, listed_name)
                 path = workspace.lock_path(cell)
                 before = files.read_if_there(path) if cell in planned else None
                 if before == text.encode():
                     self.there.append(name)
                     continue
-                workspace.keep_lock(cell, handed_lock(text, name, planned, facts, workspace.source))
-                self.taken.append(name)
-        tally = f"{count(len(self.taken), 'lock')} imported, {len(self.there)} already here"
-        return self.end({"kept": self.taken, "current": self.there}, tally, self.taken)
+                lock = handed_lock(text, name, planned, self.facts, workspace.source)
+                workspace.keep_lock(cell, lock)
+                taken.append(name)
 
-    def plain(self, path: Path) -> int:
-        """Import plain-install results; a successful one needs its lock here."""
-        workspace, taken = self.workspace, list[PlainAnswer]()
-        facts = workspace.feasibility
-        asked = (install.cell for install in declared_installs(facts) if install.cell)
-        planned = {cell: parse_cell(cell, workspace.matrix) for cell in asked}
-
-        handed_over = decode_answers(files.read(path).decode(errors="replace"), path.name)
-        unplanned, known = "is not a plain install of this matrix", workspace.learnt.plain
-        for answer in self._timely(handed_over.values(), path.name, known, planned, unplanned):
-            with self.about(f"{path.name}: {answer.cell}"):
-                if answer.refusal is None and answer.cell not in workspace.lock_digests:
-                    raise DeclarationError.of("reports packages, but its lock is not here")
-                taken += self.checked(answer, facts, planned[answer.cell])
-        if taken:
-            keep_answers(workspace.folder, PLAIN, taken)
-            workspace.refresh()
-        return self.end({"kept": taken}, f"{count(len(taken), 'answer')} imported")
-
-    def platforms(self, folder: Path) -> int:
-        _refuse_no_folder(folder, "--platforms needs a folder with one for each platform")
-        workspace, files_of = self.workspace, self.workspace.platforms
-        for name in workspace.matrix.platforms:
-            if not (folder / name / ANSWERS).is_file():
-                continue
-            facts = files_of.facts(workspace.matrix, workspace.kept_or_asked, name)
+    def installs(self, folder: Path, name: PlatformName | None) -> None:
+        """Import results of plain installs, here or on a platform, whose locks lie beside them."""
+        workspace, elsewhere, facts = self.workspace, self.workspace.platforms, self.facts
+        path = folder / (PLAIN if name is None else ANSWERS)
+        if not path.is_file():
+            return
+        if name is None:
+            source, known = PLAIN, workspace.learnt.plain
+            stray = "is not a plain install of this matrix"
+            ids = [install.cell for install in declared_installs(facts) if install.cell]
+        else:
+            source, known = f"{name}/{ANSWERS}", elsewhere.answers(name)
+            stray = "is already answered by metadata"
+            facts = elsewhere.facts(workspace.matrix, workspace.kept_or_asked, name)
             opened = (i for i in workspace.snapshot.platform_installs if i.platform == name)
             ids = [split_platform(install.cell)[0] for install in opened if install.is_open]
-            planned = {cell: parse_cell(cell, workspace.matrix) for cell in ids}
-            source, locks_in = f"{name}/{ANSWERS}", folder / name / "locks"
-            locks = dict(_handed_texts(locks_in)) if locks_in.is_dir() else {}
-
-            text = files.read(folder / name / ANSWERS).decode(errors="replace")
-            handed_over, known = decode_answers(text, source), files_of.answers(name)
-            unplanned = "is already answered by metadata"
-            for answer in self._timely(handed_over.values(), source, known, planned, unplanned):
-                with self.about(f"{source}: {answer.cell}"):
-                    lock: Lock | None = None
-                    if answer.refusal is None:
-                        named = f"{answer.cell}.txt"
-                        lock_text = locks.get(named, "")
-                        if isinstance(lock_text, Fault):
-                            raise DeclarationError(lock_text)
-                        lock = handed_lock(lock_text, named, planned, facts, workspace.source)
-                    for own in self.checked(answer, facts, planned[answer.cell]):
-                        files_of.keep_answer(name, own, lock)
-                        self.taken.append(f"{name}/{answer.cell}")
-        return self.end({"kept": self.taken}, f"{count(len(self.taken), 'answer')} imported")
+        planned = {cell: parse_cell(cell, workspace.matrix) for cell in ids}
+        answers = decode_answers(files.read(path).decode(errors="replace"), source)
+        for place, answer in self._timely(source, answers.values(), known, planned, stray):
+            with self.about(place):
+                lock: Lock | None = None
+                if answer.refusal is None and name is None:
+                    if answer.cell not in workspace.lock_digests:
+                        raise DeclarationError.of("reports packages, but its lock is not here")
+                elif answer.refusal is None:
+                    named = f"{answer.cell}.txt"
+                    text = _lock_text(folder / LOCKS, named)
+                    lock = handed_lock(text, named, planned, facts, workspace.source)
+                for own in self.checked(answer, facts, planned[answer.cell]):
+                    if name is None:
+                        keep_answers(workspace.folder, PLAIN, [own])
+                    else:
+                        elsewhere.keep_answer(name, own, lock)
+                    self.taken["answer"].append(place)
+        workspace.refresh()
 
     def _timely(
         self,
-        handed_over: Iterable[Dated],
         source: str,
+        handed_over: Iterable[Dated],
         known: Mapping[str, Dated],
         planned: Mapping[str, Cell],
-        unplanned: str,
-    ) -> Iterator[Dated]:
+        stray: str,
+    ) -> Iterator[tuple[str, Dated]]:
         day = self.workspace.day
         for answer in handed_over:
-            before, why = known.get(answer.cell), ""
+            before, why, place = known.get(answer.cell), "", f"{source}: {answer.cell}"
             if answer == before:
+                self.there.append(place)
                 continue
             if answer.cell not in planned:
-                why = unplanned
+                why = stray
             elif not -1 <= (day - answer.on).days <= _MOST_DAYS:
                 why = f"is of {answer.on}, not of the last {_MOST_DAYS} days"
             elif before is not None and answer.on < before.on:
                 why = f"is of {answer.on}, older than the stored one of {before.on}"
             if why:
-                self.faults.append(_fault(f"{source}: {answer.cell}", why))
+                self.faults.append(Fault(code=DeclarationError.code, path=place, message=why))
             else:
-                yield answer
+                yield place, answer
+
+    def learnt(self, handed_over: LearntFiles) -> None:
+        """Import clauses and probes.
+
+        A clause is sound if it is recent, its facts are among those of its own cell on a Python
+        that it names, no locked cell has them, and resolution fails here too on each of its
+        Pythons. A probe is sound if a sound clause or the resolver confirms it. Clauses about files
+        rest on a run, whose record is imported instead.
+        """
+        workspace, facts, known = self.workspace, self.facts, self.workspace.learnt.clauses
+        conflicts, probed = handed_over.clauses.conflicts, handed_over.probes.values()
+        if not (conflicts or probed):
+            return
+        cells = {cell.id: cell for cell in every_cell(facts)}
+        series = {
+            cell.id: str(cell.on(facts.matrix.interpreters.name).version) for cell in cells.values()
+        }
+        on = {series[name]: cell for name, cell in cells.items()}
+        demands, stray = Demands(facts), "is not a cell of this matrix"
+        learner = RefusalLearner(facts, self.locker.lock, (), workspace.day, without_places)
+        settled = {(c.facts, p) for c in known.conflicts for p in c.pythons}
+        new = [c for c in conflicts if not settled.issuperset((c.facts, p) for p in c.pythons)]
+        new.sort(key=lambda c: (c.facts, c.outcome))
+        clauses: list[Clause] = []
+        for place, clause in self._timely(CLAUSES, new, {}, cells, stray):
+            with self.about(place):
+                self._refuse_unfit(clause, cells, series, demands)
+                if not self.may_ask(len(clause.pythons)):
+                    continue
+                for python in clause.pythons:
+                    refusal = learner.ask(on[python], frozenset(clause.facts))
+                    if refusal is None:
+                        why = f"does not resolve there, but resolves here, on Python {python}"
+                        raise DeclarationError.of(why)
+                    # As the resolver here words it.
+                    subject = without_places(refusal.subject)
+                    failed = Failed(stage="lock", cause=refusal.cause, subject=subject)
+                    because = without_places(refusal.because) or "it finds no solution"
+                    own = msgspec.structs.replace(clause, outcome=str(failed), because=because)
+                clauses.append(own)
+                self.taken["clause"].append(place)
+        if clauses:
+            both = msgspec.structs.replace(known, conflicts=(*known.conflicts, *clauses))
+            keep_clauses(workspace.folder, workspace.matrix, both)
+        book = ClauseBook([*known.conflicts, *clauses])
+        for place, probe in self._timely(PROBES, probed, workspace.learnt.asked, cells, stray):
+            with self.about(place):
+                cell = cells[probe.cell]
+                if facts.obstacle(cell) is not None:
+                    continue  # the plan says more of it
+                own_probes = [_republished(probe)]
+                if not book.answer(demands.of(cell), series[cell.id]):
+                    own_probes = [*self.checked(probe, facts, cell)]
+                elif probe.refusal is None:
+                    raise DeclarationError.of("reports packages, but a clause excludes it")
+                for each in own_probes:
+                    keep_answers(workspace.folder, PROBES, [each])
+                    self.taken["probe"].append(place)
+
+    def _refuse_unfit(
+        self, clause: Clause, cells: Mapping[str, Cell], series: Mapping[str, str], demands: Demands
+    ) -> None:
+        workspace, asked = self.workspace, set(clause.facts)
+        of_own = demands.of(cells[clause.cell])
+        if series[clause.cell] not in clause.pythons or not any(asked <= held for held in of_own):
+            raise DeclarationError.of("names facts that its own cell does not have here")
+        if strange := sorted({*clause.pythons} - {*series.values()}):
+            raise DeclarationError.of(
+                f"names Python {strange[0]}, which no cell of this matrix has"
+            )
+        for name in workspace.lock_digests:
+            locked = cells.get(name)
+            if locked is None or series[name] not in clause.pythons:
+                continue
+            held_by = demands.of(locked)
+            if (
+                held_by
+                and all(asked <= held for held in held_by)
+                and self.facts.obstacle(locked) is None
+                and (lock := workspace.lock(name)) is not None
+                and asks_as_declared(self.facts, locked, lock)
+            ):
+                raise DeclarationError.of(f"{name} has a lock with {' and '.join(clause.facts)}")
 
     @cached_property
     def locker(self) -> Locker:
         """Builds nothing: a machine that stores records must not run other people's code."""
-        from compat.cli.this_machine import refusing_locker
+        from compat.cli.this_machine import uv_locker
 
-        return refusing_locker(self.workspace)
+        return uv_locker(self.workspace)
 
     def may_ask(self, questions: int = 1) -> bool:
         """Count questions; return False beyond the limit."""
@@ -426,106 +486,3 @@ def _republished(answer: PlainAnswer) -> PlainAnswer:
     failed = Failed(stage="lock", cause=refusal.cause, subject=without_places(refusal.subject))
     because = without_places(answer.because)
     return PlainAnswer(cell=answer.cell, on=answer.on, outcome=str(failed), because=because)
-
-
-class _LearntIntake(_Intake):
-    """Clauses and probes of another machine, checked here."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        super().__init__(workspace)
-        self._facts = workspace.facts_of(workspace.kept_or_asked)
-        self._cells: dict[str, Cell] = {cell.id: cell for cell in every_cell(self._facts)}
-        self._on: dict[str, Cell] = {self._python(cell): cell for cell in self._cells.values()}
-        self._demands = Demands(self._facts)
-
-    def learnt(self, folder: Path) -> int:
-        """Import the sound clauses and probes of a folder; return the exit code.
-
-        A clause is sound if it is recent, its facts are among those of its own cell on a Python
-        that it names, no locked cell has them, and resolution fails here too on each of its
-        Pythons. A probe is sound if a sound clause or the resolver confirms it. Clauses about files
-        rest on a run, whose record is imported instead. Raises DeclarationError for a damaged file.
-        """
-        workspace, known = self.workspace, self.workspace.learnt.clauses
-        settled = {(c.facts, p) for c in known.conflicts for p in c.pythons}
-        clauses: list[Clause] = []
-        handed_over = LearntFiles(folder, workspace.matrix)
-        conflicts = sorted(handed_over.clauses.conflicts, key=lambda c: (c.facts, c.outcome))
-        new = [c for c in conflicts if not settled.issuperset((c.facts, p) for p in c.pythons)]
-        stray = "is not a cell of this matrix"
-        for clause in self._timely(new, CLAUSES, {}, self._cells, stray):
-            with self.about(f"{CLAUSES}: {clause.cell}"):
-                self._refuse_unfit(clause)
-                if self.may_ask(len(clause.pythons)):
-                    clauses.append(self._refused_again(clause))
-        book, probes = ClauseBook([*known.conflicts, *clauses]), list[PlainAnswer]()
-        probed, asked = handed_over.probes, workspace.learnt.asked
-        for probe in self._timely(probed.values(), PROBES, asked, self._cells, stray):
-            with self.about(f"{PROBES}: {probe.cell}"):
-                cell = self._cells[probe.cell]
-                if self._facts.obstacle(cell) is not None:
-                    continue  # the plan says more of it
-                if not book.answer(self._demands.of(cell), self._python(cell)):
-                    probes += self.checked(probe, self._facts, cell)
-                elif probe.refusal is None:
-                    raise DeclarationError.of("reports packages, but a clause excludes it")
-                else:
-                    probes.append(_republished(probe))
-        if clauses:
-            both = msgspec.structs.replace(known, conflicts=(*known.conflicts, *clauses))
-            keep_clauses(workspace.folder, workspace.matrix, both)
-        if probes:
-            keep_answers(workspace.folder, PROBES, probes)
-        tally = f"{count(len(clauses), 'clause')} and {count(len(probes), 'probe')} imported"
-        return self.end({"clauses": clauses, "probes": probes}, tally)
-
-    def _refuse_unfit(self, clause: Clause) -> None:
-        workspace, facts = self.workspace, set(clause.facts)
-        cell = self._cells[clause.cell]
-        if self._python(cell) not in clause.pythons or not any(
-            facts <= held for held in self._demands.of(cell)
-        ):
-            raise DeclarationError.of("names facts that its own cell does not have here")
-        if strange := sorted({*clause.pythons} - self._on.keys()):
-            raise DeclarationError.of(
-                f"names Python {strange[0]}, which no cell of this matrix has"
-            )
-        for name in workspace.lock_digests:
-            locked = self._cells.get(name)
-            if locked is None or self._python(locked) not in clause.pythons:
-                continue
-            demands = self._demands.of(locked)
-            if (
-                demands
-                and all(facts <= held for held in demands)
-                and self._facts.obstacle(locked) is None
-                and (lock := workspace.lock(name)) is not None
-                and asks_as_declared(self._facts, locked, lock)
-            ):
-                raise DeclarationError.of(f"{name} has a lock with {' and '.join(clause.facts)}")
-
-    def _refused_again(self, clause: Clause) -> Clause:
-        """The clause as the resolver here words it."""
-        own = clause
-        for python in clause.pythons:
-            refusal = self._learner.ask(self._on[python], frozenset(clause.facts))
-            if refusal is None:
-                why = f"does not resolve there, but resolves here, on Python {python}"
-                raise DeclarationError.of(why)
-            subject = without_places(refusal.subject)
-            failed = Failed(stage="lock", cause=refusal.cause, subject=subject)
-            because = without_places(refusal.because) or "it finds no solution"
-            own = msgspec.structs.replace(clause, outcome=str(failed), because=because)
-        return own
-
-    @cached_property
-    def _learner(self) -> RefusalLearner:
-        return RefusalLearner(self._facts, self.locker.lock, (), self.workspace.day, without_places)
-
-    def _python(self, cell: Cell) -> str:
-        return str(cell.on(self.workspace.matrix.interpreters.name).version)
-
-
-def _refuse_no_folder(folder: Path, hint: str) -> None:
-    if folder.is_symlink() or not folder.is_dir():
-        raise UsageError.of("is not a directory", path=str(folder), hint=hint)

@@ -4,19 +4,17 @@ import json
 
 from compat import pipeline
 from compat.advise.commands import SCOPED_SINCE, scoped
-from compat.cli.arguments import Exit, argument, given, option
+from compat.cli.arguments import Exit, argument, option
 from compat.cli.machine import level_of
 from compat.cli.options import ISOLATION_LEVEL, MATRIX_NAME, refuse_faulty_suite, workspace_of
-from compat.cli.output import envelope, note, say
+from compat.cli.output import envelope, fields, note, say_rendered
 from compat.cli.this_machine import ThisMachine, locker_of
 from compat.errors import DeclarationError, UsageError
 from compat.plan.plan import named_cells
 from compat.plan.platform import python_name, python_remedy
 from compat.rewrite.toml_values import rule_text
 from compat.run.outcome import Failed, Outcome, is_spurious, is_suite_fault
-from compat.search.repair import MovedPackage, Repair
-from compat.site.wording import count, listed
-from compat.workspace import Workspace
+from compat.site.wording import count
 
 
 def repair_command(
@@ -44,8 +42,21 @@ def repair_command(
     if verify:
         refuse_faulty_suite(workspace)  # before the search, whose answer would be lost
     repair = pipeline.repaired(workspace, cells[0], locker_of(workspace, "uv"), not without_rules)
-    is_tried = verify and repair.lock is not None and bool(repair.refusal)
-    outcome = _verified(workspace, repair, isolation) if is_tried else None
+    is_tried = verify and bool(repair.refusal)
+    outcome: Outcome | None = None
+    if is_tried and repair.lock is not None:
+        machine = ThisMachine(workspace, level_of(isolation))
+        missing = machine.missing_interpreter(repair.lock)
+        if missing is None:
+            run = pipeline.tried(workspace, repair.cell, repair.lock, machine)
+            machine.interruption.exit_if_interrupted()
+            outcome = None if run is None else run.outcome
+        else:
+            name = python_name(missing, repair.lock.inputs.platform)
+            note(f"not run, as this machine has no Python {name}; {python_remedy(name)}")
+    if outcome is not None and is_suite_fault(outcome):
+        path = f"matrices/{workspace.name}"
+        raise DeclarationError.of(f"the suite is at fault: {outcome}", path=path)
     is_broken = isinstance(outcome, Failed) and not is_spurious(outcome)
     pins = [f"{moved.package}=={moved.version}" for moved in repair.moved]
     subject = workspace.matrix.subject_axis
@@ -58,68 +69,29 @@ def repair_command(
     override = "\n".join(
         ["[tool.uv]", "override-dependencies = [", *(f"  {line}," for line in lines), "]", ""]
     )
-    if given.as_json:
-        document = {
-            "cell": repair.cell,
-            "refusal": repair.refusal,
-            "remains": repair.remains,
-            "refuted": repair.refuted,
-            "moved": repair.moved,
-            "rule": "" if repair.rule is None else rule_text(repair.rule),
-            "constraints": pins,
-            "uv": override if pins else "",
-            "digest": "" if repair.lock is None else repair.lock.digest,
-            "core": None if outcome is None else str(outcome),
-        }
-        envelope(document)
-        raise Exit(1 if repair.lock is None or is_broken else 0)
-    say(*(f"skipped: {text}, as recorded" for text in repair.refuted))
-    if not repair.refusal:
-        say(f"{repair.cell} can be locked as it is")
-        raise Exit(1 if repair.lock is None else 0)
-    say(f"{repair.cell} cannot be locked as it is: {repair.refusal}")
-    if repair.lock is None:
-        say(f"without any requirement on other packages: {repair.remains}")
+    document = {
+        **fields(repair, "cell refusal remains refuted moved"),
+        "rule": "" if repair.rule is None else rule_text(repair.rule),
+        "constraints": pins,
+        "uv": override if pins else "",
+        "digest": "" if repair.lock is None else repair.lock.digest,
+        "core": None if outcome is None else str(outcome),
+    }
+    envelope(document)
+    evidence = "" if outcome is None else f"; core run on {workspace.day}: {outcome}"
+    say_rendered(
+        "repair.txt",
+        repair=repair,
+        outcome=outcome,
+        is_broken=is_broken,
+        rule="" if repair.rule is None else rule_text(repair.rule, evidence),
+        pins=pins,
+        override=override,
+        since=SCOPED_SINCE,
+        refused=[moved.package for moved in repair.moved if not moved.is_admitted],
+        package=subject.package,
+    )
+    if repair.lock is None or is_broken:
         raise Exit(1)
-    say(*map(change, repair.moved), indent=2)
-    if not repair.moved:
-        say("  no other requirement has to change")
-    if outcome is not None:
-        say(f"with these, the suite's core: {outcome}")
-    if is_broken:
-        raise Exit(1)
-    if repair.rule is not None:
-        evidence = f"; core run on {workspace.day}: {outcome}" if outcome is not None else ""
-        say("", "For matrix.toml:", "", *rule_text(repair.rule, evidence).splitlines())
-    if pins:
-        title = f"For a project of your own, in the pyproject.toml of uv {SCOPED_SINCE} or newer:"
-        say("", title, "", *override.splitlines())
-        refused = [moved.package for moved in repair.moved if not moved.is_admitted]
-        why = f"it requires other versions of {listed(refused)}"
-        how = f", with {subject.package} installed by --no-deps: {why}" if refused else ""
-        say("", f"As a constraints file for pip{how}:", "", *pins)
-    if outcome is None:
+    if repair.refusal and outcome is None:
         note("nothing was run")
-
-
-def _verified(workspace: Workspace, repair: Repair, isolation: str) -> Outcome | None:
-    assert repair.lock is not None, "only a lock can be run"
-    machine = ThisMachine(workspace, level_of(isolation))
-    missing = machine.missing_interpreter(repair.lock)
-    if missing is not None:
-        name = python_name(missing, repair.lock.inputs.platform)
-        note(f"not run, as this machine has no Python {name}; {python_remedy(name)}")
-        return None
-    run = pipeline.tried(workspace, repair.cell, repair.lock, machine)
-    machine.interruption.exit_if_interrupted()
-    if run is not None and is_suite_fault(run.outcome):
-        path = f"matrices/{workspace.name}"
-        raise DeclarationError.of(f"the suite is at fault: {run.outcome}", path=path)
-    return None if run is None else run.outcome
-
-
-def change(moved: MovedPackage) -> str:
-    if moved.is_admitted:
-        return f"{moved.package} {moved.version}, which came out after the cell's date"
-    away = "" if not moved.releases else f", {count(moved.releases, 'release')} away"
-    return f"{moved.package} {moved.version} instead of {moved.published}{away}"

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
+from typing import NamedTuple
 
 from compat import files
-from compat.cli.arguments import Exit, given, option
+from compat.cli.arguments import Exit, option
 from compat.cli.options import (
     DRY_RUN,
     MATRIX_NAME,
@@ -136,37 +136,28 @@ def learnt(workspace: Workspace, outcomes: Mapping[str, str]) -> tuple[str, ...]
     numbers and the best. Cells ended by the machine, the network or the suite are left out. The
     last sentence is what to do next.
     """
-    answers = _Answers(workspace, outcomes)
-    return *_results(answers), _next_step(answers, outcomes)
-
-
-def _results(answers: _Answers) -> list[str]:
-    if len(answers.places) <= _FEW:
-        return [answers.sentence(entries) for entries in answers.places]
-    working = [entries[0] for entries in answers.places if answers.works(entries[0])]
+    answers, name = _Answers(workspace, outcomes), workspace.name
+    best = [entries[0] for entries in answers.places]
+    cell = best[0].cell.id if best else "CELL"
+    working = list(filter(answers.works, best))
+    following = f"compat show {name} {cell} shows its test results and how to reproduce them"
+    if not best and any(text.partition("+")[2] in LANES for text in outcomes):
+        following = f"compat matrix variants {name} compares them with the regular cells"
+    elif working:
+        following = f"compat advise {name} recommends what to install; {following}"
+    following = f"Next: {following}."
+    if len(best) <= _FEW:
+        return *map(answers.sentence, answers.places), following
     partial = sum(entry.kind == "partial" for entry in working)
     whole = len(working) - partial
-    summary = f"Of {len(answers.places):,} combinations that ran, {whole or 'none'}"
+    summary = f"Of {len(best):,} combinations that ran, {whole or 'none'}"
     summary += " works" if whole < 2 else " work"
     if partial:
         summary += f" and {partial} partly {'works' if partial == 1 else 'work'}"
     if any(entry.evidence == "smoke" for entry in working):
         summary += ", as far as the suite's core shows"
-    if not working:
-        return [f"{summary}."]
-    return [f"{summary}. The best of them: {answers.sentence([working[0]])}"]
-
-
-def _next_step(answers: _Answers, outcomes: Mapping[str, str]) -> str:
-    name = answers.workspace.name
-    cells = [entries[0] for entries in answers.places]
-    cell = cells[0].cell.id if cells else "CELL"
-    if not cells and any(text.partition("+")[2] in LANES for text in outcomes):
-        return f"Next: compat matrix variants {name} compares them with the regular cells."
-    results = f"compat show {name} {cell} shows its test results and how to reproduce them"
-    if any(map(answers.works, cells)):
-        return f"Next: compat advise {name} recommends what to install; {results}."
-    return f"Next: {results}."
+    first = f". The best of them: {answers.sentence([working[0]])}" if working else "."
+    return f"{summary}{first}", following
 
 
 def released_report(
@@ -206,12 +197,13 @@ def run_report(
         shown, why = "no result", "compat could not run it, or was stopped"
         if record is None:
             message = "compat could not run this cell, or was stopped; see what it printed"
-            cases = iter([junit_case("run", "error", message)])
+            cases: tuple[Case, ...] = (Case("run", "error", message),)
         else:
-            cases, shown, why = _cases(verdict, record), word(cell), outcome_words(record)
+            cases, shown = tuple(_cases(verdict, record)), word(cell)
+            why = outcome_words(record)
             is_stored = isinstance(record.outcome, Failed) and why == str(record.outcome)
             why = inline(wording.cause_sentence(record.outcome) if is_stored else why, 500)
-        suites.append(junit_suite(cell, cases, record))
+        suites.append(CellCases(cell, record, cases))
         is_working = record is not None and verdict.kind == "works"
         (working if is_working else others).append((code(cell), inline(shown), why))
     number = f"{len(working):,} of {len(suites):,} combinations work"
@@ -227,60 +219,53 @@ def run_report(
     )
 
 
-def _cases(verdict: Answer, record: Record) -> Iterator[Element]:
+def _cases(verdict: Answer, record: Record) -> Iterator[Case]:
     excused = {fault.id: fault.fault for fault in verdict.faults if fault.fault in EXCUSED}
     for capability in record.capabilities:
         name, failed = capability.id, capability.failed
         if capability.status == "absent":
             lacking = ", ".join(capability.missing) or "it"
             why = f"this release does not have {lacking}"
-            yield junit_case(name, "skipped", why)
+            yield Case(name, "skipped", why)
         elif failed is None:
-            yield junit_case(name)
+            yield Case(name)
         elif name in excused:
             why = f"{wording.fault_words(excused[name])}: {wording.reason_words(failed)}"
-            yield junit_case(name, "skipped", why)
+            yield Case(name, "skipped", why)
         else:
             why = capability.subject or wording.reason_words(failed)
-            yield junit_case(name, "failure", why, failed.cause)
+            yield Case(name, "failure", why, failed.cause)
     outcome = record.outcome
     failing = {capability.id for capability in record.capabilities if capability.status == "no"}
     if isinstance(outcome, Failed) and not (outcome.stage == "test" and outcome.subject in failing):
         tag, why = "error" if is_spurious(outcome) else "failure", wording.cause_sentence(outcome)
-        yield junit_case(outcome.stage, tag, why, outcome.cause, record.log)
+        yield Case(outcome.stage, tag, why, outcome.cause, record.log)
     elif not record.capabilities and isinstance(outcome, Passed):
-        yield junit_case("suite")
+        yield Case("suite")
 
 
 # A job's summary may have 1 MiB; more rows than these nobody reads.
 _MOST_ROWS = 100
 
 
-def junit_case(
-    name: str, tag: str = "", message: str = "", kind: str = "", log: str = ""
-) -> Element:
-    """Return a test case. It passed if `tag` (failure, error or skipped) is empty; `kind` is the
+class Case(NamedTuple):
+    """A test case of JUnit. It passed if `tag` (failure, error or skipped) is empty; `kind` is the
     cause for programs, `log` the end of the output.
     """
-    case = Element("testcase", classname="", name=one_line(name))
-    if tag:
-        verdict = SubElement(case, tag, message=one_line(message))
-        if kind:
-            verdict.set("type", kind)
-        if log:
-            verdict.text = "\n".join(map(one_line, log.splitlines()))
-    return case
+
+    name: str
+    tag: str = ""
+    message: str = ""
+    kind: str = ""
+    log: str = ""
 
 
-def junit_suite(cell: str, cases: Iterable[Element], record: Record | None) -> Element:
-    suite = Element("testsuite", name=cell)
-    for case in cases:
-        case.set("classname", cell)
-        suite.append(case)
-    if record is not None:
-        suite.set("time", f"{record.seconds:.3f}")
-        suite.set("timestamp", record.started.strftime("%Y-%m-%dT%H:%M:%S"))
-    return suite
+class CellCases(NamedTuple):
+    """A suite of JUnit: a cell, its newest run, and what came of each capability."""
+
+    cell: str
+    record: Record | None
+    cases: tuple[Case, ...]
 
 
 class Report(Value, frozen=True, kw_only=True):
@@ -289,7 +274,7 @@ class Report(Value, frozen=True, kw_only=True):
     """
 
     command: str
-    suites: tuple[Element, ...]
+    suites: tuple[CellCases, ...]
     heading: str
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
@@ -301,10 +286,6 @@ class ReportFiles(Value, frozen=True, kw_only=True):
 
     junit: Path | None = None
     summary: Path | None = None
-
-    @property
-    def is_asked(self) -> bool:
-        return self.junit is not None or self.summary is not None
 
     def write(self, report: Report) -> None:
         if self.junit is not None:
@@ -319,15 +300,8 @@ def junit_xml(report: Report) -> bytes:
     """Return JUnit XML with one suite a cell, limited to the dialect that Jenkins, GitLab and
     GitHub's viewers share.
     """
-    root = Element("testsuites", name=report.command)
-    root.extend(report.suites)
-    for node in (*root, root):
-        cases = node.findall(".//testcase")
-        node.set("tests", str(len(cases)))
-        for name, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-            node.set(name, str(sum(case.find(kind) is not None for case in cases)))
-    indent(root)
-    return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+    shown = {"command": report.command, "suites": report.suites}
+    return files.rendered("compat.cli", "junit.xml", shown, {"one_line": one_line}).encode()
 
 
 def summary_text(report: Report) -> str:
@@ -340,9 +314,6 @@ def summary_text(report: Report) -> str:
     if report.sentences:
         lines += ["", *(f"{inline(text, 1000)}\n" for text in report.sentences[:_MOST_ROWS])]
     return "\n".join(lines).rstrip("\n") + "\n\n"
-
-
-NOTHING = "no cell of this release and Python works as published"
 
 
 def lanes_command(
@@ -386,19 +357,18 @@ def lanes_command(
             text = summary_text(report) if lanes.alerts else ""
             cells = [cell for alert in lanes.alerts for cell in (alert.what, *alert.cells)]
             sync_alerts(workspace.matrix, text, cells, repository, dry_run)
-    if given.as_json:
-        envelope({"matrix": matrix, "cells": lanes.cells, "alerts": lanes.alerts})
-    else:
-        for cell in lanes.cells:
-            tail = cell.outcome or cell.because
-            say(f"{cell.cell}: {cell.verdict}{f', {tail}' if tail else ''}")
-            say(*(f"{floor.declared}: {floor_words(floor)}" for floor in cell.floors), indent=2)
-            if cell.is_broken:
-                say(f"  works{' in part' if cell.in_part else ''}: {cell.against}")
-                say(f"  what makes it fail: {lane_blame(matrix, cell)}")
-            elif cell.verdict == "broken" and not cell.against:
-                say(f"  nothing to compare it with: {NOTHING}")
-        say(*(alert.sentence for alert in lanes.alerts))
+    envelope({"matrix": matrix, "cells": lanes.cells, "alerts": lanes.alerts})
+    for cell in lanes.cells:
+        tail = cell.outcome or cell.because
+        say(f"{cell.cell}: {cell.verdict}{f', {tail}' if tail else ''}")
+        say(*(f"{floor.declared}: {floor_words(floor)}" for floor in cell.floors), indent=2)
+        if cell.is_broken:
+            say(f"  works{' in part' if cell.in_part else ''}: {cell.against}")
+            say(f"  what makes it fail: {lane_blame(matrix, cell)}")
+        elif cell.verdict == "broken" and not cell.against:
+            why = "no cell of this release and Python works as published"
+            say(f"  nothing to compare it with: {why}")
+    say(*(alert.sentence for alert in lanes.alerts))
     if not workspace.matrix.has_lanes and not lanes.cells:
         ways = "`lowest = true` or [prereleases] in its matrix.toml declares one"
         note(f"{matrix} has no variant; {ways}")

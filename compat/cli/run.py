@@ -96,11 +96,8 @@ def print_lost(result: BatchResult) -> None:
         again = f"run {'it' if len(result.unanswered) == 1 else 'them'} again"
         why = "blocked by the network, the disk, the sandbox or the processor"
         note(f"{cells} no answer: {why}; {again}, if need be on another machine")
-
-
-def print_untried(result: BatchResult) -> None:
-    for why, cells in Counter(result.untried.values()).items():
-        note(f"{count(cells, 'cell has', 'cells have')} no answer: {why}")
+    for why, number in Counter(result.untried.values()).items():
+        note(f"{count(number, 'cell has', 'cells have')} no answer: {why}")
 
 
 def run_command(
@@ -111,7 +108,7 @@ def run_command(
     jobs: int | None = JOBS,
     attempts: int = option("Attempts per cell.", min=1, max=100, default=1),
     tier: Tier = option("smoke: only the suite's core; full: the whole suite.", default="full"),
-    plan: Path | None = option("Run a shard of what plan --print github printed.", metavar="FILE"),
+    plan: Path | None = option("Run a shard of what plan --github printed.", metavar="FILE"),
     shard: int = option("Which shard of --plan.", min=1, default=1),
     subject_from: str = option(
         "Run a checkout in place of the releases: a folder, a wheel, or git+https://...",
@@ -149,7 +146,7 @@ def run_command(
     run tff --fleet dask://127.0.0.1:8786
     """
     reports = ReportFiles(junit=junit, summary=summary)
-    if dry_run and reports.is_asked:
+    if dry_run and (junit or summary):
         raise UsageError.of("--dry-run runs nothing, so there is nothing for --junit and --summary")
     if bool(words) + quick + (plan is not None) > 1:
         raise UsageError.of("name only one of cells, --quick and --plan")
@@ -159,7 +156,7 @@ def run_command(
     if subject_from and alone:
         without = "--dry-run, --keep, --plan, --budget and --fleet"
         raise UsageError.of(f"--subject-from excludes {without}")
-    asked = (subject_from, level_of(isolation), keep_records) if subject_from else None
+    level = level_of(isolation) if subject_from else None
     workspace = workspace_of(matrix)
     refuse_faulty_suite(workspace)
     suite = workspace.matrix.suite
@@ -173,19 +170,36 @@ def run_command(
 
         seconds = budget_seconds(budget)
         workers = workers_that_fit(None, suite) if jobs is None else jobs
-        raise Exit(run_within(workspace, words or [], seconds, (workers, isolation), reports))
+        raise Exit(run_within(workspace, words or [], seconds, workers, isolation, reports))
     if jobs == 0:
         raise UsageError.of("--jobs 0 needs --budget")
     if not (fleet or dry_run):
         make_room((jobs or 1) * suite.disk_mb)
     workers = 1 if fleet else workers_that_fit(jobs, suite)
     options = RunOptions(workers=workers, tier=tier, attempts=attempts, keep=keep)
-    if asked is not None:
-        from compat.cli.diff import run_checkout
+    if level is not None:
+        from compat.cli.diff import cells_of_checkout, run_checkout
 
-        raise Exit(run_checkout(workspace, asked, (words or (), quick), options, reports))
+        with cells_of_checkout(workspace, subject_from, level, keep_records) as cells:
+            choice = cells.chosen(words or (), quick)
+            raise Exit(run_checkout(cells, choice, level, options, reports))
+
+    def machine() -> ThisMachine:
+        if not fleet:
+            from compat.cli.this_machine import ThisMachine
+
+            return ThisMachine(workspace, level_of(isolation))
+        named = {"--jobs": (jobs or 1) > 1, "--keep": keep, "--isolation": bool(isolation)}
+        refused = [option for option, is_named in named.items() if is_named]
+        if refused:
+            hint = "compat fleet worker takes --workers and --isolation on each machine"
+            raise UsageError.of(f"{listed(refused)} cannot be combined with --fleet", hint=hint)
+        from compat.cli.worker import FleetMachine, address_of
+
+        return FleetMachine(workspace, address_of(fleet, tls))
+
     if plan is not None:
-        machine = _machine(workspace, (fleet, tls), jobs or 1, isolation, keep)
+        own = machine()
         row = next((row for row in shards_in(plan).include if row.shard == shard), None)
         if row is None:
             raise UsageError.of(f"has no shard {shard}", path=str(plan))
@@ -194,15 +208,11 @@ def run_command(
             if names:
                 of_tier = msgspec.structs.replace(options, tier=part)
                 chosen = choose(workspace, names, False, of_tier.tier).cells
-                codes.append(_run(workspace, chosen, of_tier, machine, reports))
+                codes.append(_run(workspace, chosen, of_tier, own, reports))
         raise Exit(max(codes))
     platform = workspace.matrix.platform
     choices = choose(
-        workspace,
-        words or (),
-        quick,
-        tier,
-        lambda series: interpreter(series, platform) is not None,
+        workspace, words or (), quick, tier, lambda s: interpreter(s, platform) is not None
     )
     for remark in choices.remarks:
         note(remark)
@@ -212,33 +222,13 @@ def run_command(
         _print_dry_run(workspace, choices.cells, options)
         raise Exit(1 if all(choice.obstacle for choice in choices.cells) else 0)
     if choices.cells:
-        machine = _machine(workspace, (fleet, tls), jobs or 1, isolation, keep)
-        raise Exit(_run(workspace, choices.cells, options, machine, reports))
+        raise Exit(_run(workspace, choices.cells, options, machine(), reports))
     if not dry_run:
         reports.write(released_report(workspace, (), ()))
     if not choices.is_fresh:
         hint = f"compat run {matrix} 'GLOB' runs cells again"
         raise NothingToDo.of(f"there is no cell of {matrix} to run", hint=hint)
-    if given.as_json:
-        envelope({"cells": []})
-
-
-def _machine(
-    workspace: Workspace, cluster: tuple[str, Path | None], jobs: int, isolation: str, keep: bool
-) -> ThisMachine:
-    address, tls = cluster
-    if not address:
-        from compat.cli.this_machine import ThisMachine
-
-        return ThisMachine(workspace, level_of(isolation))
-    named = {"--jobs": jobs > 1, "--keep": keep, "--isolation": bool(isolation)}
-    refused = [option for option, is_named in named.items() if is_named]
-    if refused:
-        hint = "compat fleet worker takes --workers and --isolation on each machine"
-        raise UsageError.of(f"{listed(refused)} cannot be combined with --fleet", hint=hint)
-    from compat.cli.worker import FleetMachine, address_of
-
-    return FleetMachine(workspace, address_of(address, tls))
+    envelope({"cells": []})
 
 
 def _run(
@@ -276,14 +266,14 @@ def _run(
     result = machine.run(cells, options)
     workspace.refresh()
     disproofs, fell = pipeline.settled(workspace)
+    outcomes = result.outcomes
     if given.as_json:
-        documents = [{**verdict_row(workspace, c), "result": result.outcomes.get(c)} for c in cells]
+        documents = [{**verdict_row(workspace, c), "result": outcomes.get(c)} for c in cells]
         envelope({"cells": documents, "disproved": disproofs, "fell": fell})
     else:
         print_verdicts(workspace, cells)
-        # What fails in a cell that works fails in every combination of its release: its score says
-        # so.
-        print_failures(_not_working(workspace, result.outcomes))
+        # What fails in every combination of a release is no failure of a cell: its score says so.
+        print_failures(_not_working(workspace, outcomes))
         spent = [record.step_seconds for record in result.records]
         fields = ("install", "import_", "suite", "overhead")
         parts = [sum(getattr(step, field) or 0 for step in spent) for field in fields]
@@ -291,20 +281,15 @@ def _run(
             names = zip(("install", "import", "suite", "compat itself"), parts, strict=True)
             shares = (f"{name} {s:.0f} s ({100 * s / total:.0f} %)" for name, s in names)
             note(f"Time in cells: {', '.join(shares)}")
-        for line in learnt(workspace, result.outcomes):
+        for line in learnt(workspace, outcomes):
             prose(line)
         tell_disproofs(disproofs, fell)
     print_lost(result)
-    print_untried(result)
     if options.keep:
         note(f"the cells are in {result.folder}; remove the folder when you are done")
     reports.write(released_report(workspace, cells, result.records))
     machine.interruption.exit_if_interrupted()
     return _exit_code(workspace, result)
-
-
-def _not_working(workspace: Workspace, outcomes: Mapping[str, str]) -> dict[str, str]:
-    return {c: o for c, o in outcomes.items() if workspace.verdict(c).kind != "works"}
 
 
 def _exit_code(workspace: Workspace, result: BatchResult) -> int:
@@ -315,16 +300,18 @@ def _exit_code(workspace: Workspace, result: BatchResult) -> int:
     return int(bool(_not_working(workspace, failing)))
 
 
+def _not_working(workspace: Workspace, outcomes: Mapping[str, str]) -> dict[str, str]:
+    return {c: o for c, o in outcomes.items() if workspace.verdict(c).kind != "works"}
+
+
 def _print_dry_run(workspace: Workspace, chosen: Sequence[CellToRun], options: RunOptions) -> None:
     workers = options.workers
     cells = [choice.cell for choice in chosen if not choice.obstacle]
     megabytes = min(workers, len(cells)) * workspace.matrix.suite.disk_mb
-    if given.as_json:
-        seconds = seconds_together(workspace, cells, options)
-        minutes = None if seconds is None else round(seconds / 60, 1)
-        rows = [{"id": c.cell, "reason": c.reason, "obstacle": c.obstacle} for c in chosen]
-        envelope({"cells": rows, "minutes": minutes, "most_mb": megabytes, "jobs": workers})
-        return
+    seconds = seconds_together(workspace, cells, options)
+    minutes = None if seconds is None else round(seconds / 60, 1)
+    rows = [{"id": c.cell, "reason": c.reason, "obstacle": c.obstacle} for c in chosen]
+    envelope({"cells": rows, "minutes": minutes, "most_mb": megabytes, "jobs": workers})
     for choice in chosen:
         ruled_out = f"; cannot run: {choice.obstacle}" if choice.obstacle else ""
         say(f"{choice.cell}  {choice.reason}{ruled_out}")

@@ -10,10 +10,10 @@ from compat.advise.commands import Whereabouts, commands, suite_lines
 from compat.advise.request import request_of, wanted_coordinates
 from compat.cli import verdicts
 from compat.cli.arguments import Exit, argument, given, option
-from compat.cli.installs import show_plain
+from compat.cli.installs import platforms_named, show_installs, show_platform_cell
 from compat.cli.machine import now
 from compat.cli.options import MATRIX_NAME, OTHER_PLATFORM, workspace_of
-from compat.cli.output import envelope, note, say
+from compat.cli.output import envelope, note, raw, say
 from compat.cli.output import table as print_table
 from compat.declare.capabilities import group_of, with_table
 from compat.errors import UsageError
@@ -56,23 +56,21 @@ def show_command(
     if platform or split_platform(cell)[1]:
         if plain or by_cell or has_table or (platform and cell):
             raise UsageError.of("--platform covers every release and takes no other option")
-        from compat.cli.installs import platforms_named, show_platform_cell, show_platforms
-
         if cell:
             show_platform_cell(workspace, cell)
         else:
-            show_platforms(workspace, platforms_named(workspace, platform))
+            show_installs(workspace, platforms_named(workspace, platform))
         return
     if plain:
         if cell or has_table:
             raise UsageError.of("--plain covers every release: no cell, no table")
-        show_plain(workspace)
+        show_installs(workspace)
         return
     if has_table:
         snapshot = workspace.snapshot
         text = capability_table(snapshot, workspace.described)
         if write is None:
-            print(text, end="")
+            raw(text)
         else:
             before = files.read(write).decode(errors="replace")
             try:

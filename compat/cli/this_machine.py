@@ -19,7 +19,7 @@ from compat.cli.options import LockerName
 from compat.cli.output import note
 from compat.cli.progress import Progress
 from compat.declare.parsing import minor_series, parse_release
-from compat.errors import DeclarationError, ToolFailed, UsageError
+from compat.errors import DeclarationError, ToolFailed
 from compat.fleet.batch import BatchResult, Reporting, RunOptions
 from compat.fleet.local import Local
 from compat.index.release import Published
@@ -55,7 +55,7 @@ def locker_of(
             machine.cache_folder(),
         )
     builder = Builder(lambda python: workshop_of(workspace, python, level or machine.level_of("")))
-    return _uv(workspace, builder, shown)
+    return uv_locker(workspace, builder, shown)
 
 
 def probing_locker(workspace: Workspace) -> Locker:
@@ -67,36 +67,22 @@ def probing_locker(workspace: Workspace) -> Locker:
 
     def build(inputs: Inputs, pin: Pin) -> Published | Refusal:
         key = (pin, minor_series(inputs.python))
-        if key not in known:
-            asks = builder(inputs, pin)
-            if isinstance(asks, Refusal):
-                return asks
+        asks = known.get(key) or builder(inputs, pin)
+        if not isinstance(asks, Refusal):
             known[key] = asks
-        return known[key]
+        return asks
 
-    return _uv(workspace, build)
+    return uv_locker(workspace, build)
 
 
-def refusing_locker(workspace: Workspace) -> Locker:
-    """Return a locker that builds nothing and assumes no requirements of what needs a build.
+def uv_locker(
+    workspace: Workspace, build: Build | None = None, shown: Sequence[SourceRelease] = ()
+) -> Locker:
+    """Return uv, which assumes no requirements of what needs a build that `build` does not make.
 
-    So its failures hold whatever the builds would report; its locks are not for installing.
+    Without it, failures hold whatever the builds would report, and locks are not for installing
+    here.
     """
-    return _uv(workspace, None)
-
-
-def wheels_locker(workspace: Workspace, name: LockerName) -> Locker:
-    """Return a locker for other platforms, which builds nothing; raise UsageError for pip-tools."""
-    if name == "pip-tools":
-        raise UsageError.of(
-            "pip-tools resolves for the machine that it runs on alone, not for another platform",
-            path="--locker",
-            hint="--locker uv does",
-        )
-    return refusing_locker(workspace)
-
-
-def _uv(workspace: Workspace, build: Build | None, shown: Sequence[SourceRelease] = ()) -> Locker:
     environment = {"UV_CACHE_DIR": str(machine.sandbox_folder() / "uv"), **machine.environ()}
     named = tuple(map(parse_release, workspace.matrix.builds))
     builds = NamedBuilds(named, workspace.source, build)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import requests
 
-from compat.cli.arguments import Exit, argument, given, matrices_folder, option
+from compat.cli.arguments import Exit, argument, matrices_folder, option
 from compat.cli.machine import environ, now
 from compat.cli.options import MATRIX_NAME, REPOSITORY_NAME
 from compat.cli.output import envelope, note, say
@@ -48,10 +48,7 @@ def sync(
     opened = [proposal for proposal in moves.proposals if proposal.is_open]
     others = [proposal for proposal in moves.proposals if not proposal.is_open]
 
-    def page_of(cell: str) -> str:
-        return f"{site}cell/{segment(cell)}/"
-
-    cell_url = page_of if site else None
+    cell_url = (lambda cell: f"{site}cell/{segment(cell)}/") if site else None
     pull, issue = None, None
     if opened and changed:
         pull = standing.requested(opened, title, standing.diff_of(changed), cell_url)
@@ -112,20 +109,18 @@ def keep_command(
             raise ServiceUnreachable.of(str(trouble)) from trouble
 
     result = push_measured(GitRepository(folder), matrix, branch, open_pull, apart)
-    if given.as_json:
-        envelope({"matrix": matrix, **msgspec.to_builtins(result)})
-    else:
-        match result.outcome:
-            case "nothing-new":
-                note(f"nothing new to commit for {matrix}")
-            case "committed":
-                say(f"{matrix}: committed as {result.commit[:12]}")
-                note(f"Next: compat ci push {matrix} --branch BRANCH pushes, or git push.")
-            case "pushed":
-                say(f"{matrix}: pushed to {result.branch} as {result.commit[:12]}")
-            case "offered":
-                note(result.because)
-                say(f"{matrix}: pull request {result.url} from {result.head} to {result.branch}")
+    envelope({"matrix": matrix, **msgspec.to_builtins(result)})
+    match result.outcome:
+        case "nothing-new":
+            note(f"nothing new to commit for {matrix}")
+        case "committed":
+            say(f"{matrix}: committed as {result.commit[:12]}")
+            note(f"Next: compat ci push {matrix} --branch BRANCH pushes, or git push.")
+        case "pushed":
+            say(f"{matrix}: pushed to {result.branch} as {result.commit[:12]}")
+        case "offered":
+            note(result.because)
+            say(f"{matrix}: pull request {result.url} from {result.head} to {result.branch}")
 
 
 def watchdog_command(
@@ -143,11 +138,9 @@ def watchdog_command(
     """
     workflow_activity = github_of(repository).activity(workflow)
     findings = overdue(workflow_activity, now(), days)
-    if given.as_json:
-        envelope({**msgspec.to_builtins(workflow_activity), "findings": findings})
-    elif findings:
-        for finding in findings:
-            note(f"{finding}")
-    else:
+    envelope({**msgspec.to_builtins(workflow_activity), "findings": findings})
+    for finding in findings:
+        note(finding)
+    if not findings:
         say(f"{workflow} last succeeded on {workflow_activity.succeeded:%Y-%m-%d}")
     raise Exit(1 if findings else 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from compat.cli.output import console, say, table
+from compat.cli.output import console, fields, say, table
 from compat.errors import one_line
 from compat.results.answer import EXCUSED, STATE_WORDS, Blame, beside, blame_of, by_evidence
 from compat.run.outcome import Failed, Outcome, parse_outcome
@@ -28,19 +28,13 @@ def verdict_row(workspace: Workspace, cell: str) -> dict[str, Any]:
         "id": cell,
         "verdict": verdict.kind,
         "words": verdict_words(workspace, cell),
-        "score": verdict.score,
-        "evidence": verdict.evidence,
+        **fields(verdict, "score evidence since latest stale expected reasons"),
         "outcome": None if verdict.outcome is None else str(verdict.outcome),
         "last": _last_outcome(workspace, cell),
-        "since": verdict.since,
-        "latest": verdict.latest,
-        "stale": verdict.stale,
         "capabilities": {capability.id: capability.status for capability in verdict.capabilities},
         "faults": {fault.id: fault.fault for fault in verdict.faults},
         "helpers": {capability.id: capability.status for capability in verdict.helpers},
-        "expected": verdict.expected,
         "blocked_by": verdict.blocked_by or None,
-        "reasons": verdict.reasons,
         "cautions": cautions_of(workspace, cell),
     }
 

@@ -66,7 +66,7 @@ def why_command(
             from compat.site.api.documents import package_document
 
             envelope({"releases": [package_document(bound) for bound in lowest]})
-        for bound in () if given.as_json else lowest:
+        for bound in lowest:
             say(why_words.package_sentence(bound))
             if release is not None:
                 none = f"No cell below {package} {bound.lower} has run."
@@ -88,8 +88,7 @@ def why_command(
 
         documents = [python_document(floor) for floor in floors]
         envelope({"read_by": needs.read_by, "releases": documents, "limits": why_words.BLIND_SPOTS})
-        return
-    if release is None:
+    elif release is None:
         names = ("release", "declared", "code", "types", "annotations (places/files)", "guards")
         more = ("pinned by", "works on", "below")
         rows = []

@@ -29,7 +29,7 @@ from compat.run.job import Bench, Job
 from compat.workspace import Workspace
 
 if TYPE_CHECKING:
-    from compat.fleet.cluster import CellHost, ClusterAddress, Remote
+    from compat.fleet.cluster import ClusterAddress, Remote
 
 
 def address_of(text: str, tls: Path | None, serves: bool = False) -> ClusterAddress:
@@ -144,8 +144,9 @@ def worker_command(
         raise Exit(max(3 if code < 0 else code for code in codes))
     index = index_settings()
     level, resources = machine.level_of(isolation), offered(share)
-    from compat.fleet.cluster import CellHost
+    from compat.fleet.cluster import CellHost, serve_cells
 
+    interrupted: list[int] = []
     with machine.scratch(machine.sandbox_folder(level) / "cells") as own:
 
         def bench(job: Job, merged: bool) -> Bench:
@@ -153,7 +154,24 @@ def worker_command(
             return machine.bench_of(job, f"{own.folder.name}/0", merging, level, False)
 
         host = CellHost(machine.machine_places(), own.folder, bench, machine.now)
-        raise Exit(_served(where, host, own.folder / "dask", resources))
+        dask = own.folder / "dask"
+
+        def end(number: int) -> None:
+            interrupted.append(number)
+            host.end("interrupted")
+
+        async def serve() -> str:
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, end, number)
+            return await serve_cells(where, host, dask, resources, PATIENCE_SECONDS, note)
+
+        envelope({"address": where.text, "resources": resources})
+        sys.stdout.flush()
+        why = asyncio.run(serve())
+    if not interrupted:
+        note(f"warning: this worker stopped: {why}")
+        raise Exit(3)
 
 
 def cluster_command(
@@ -179,10 +197,8 @@ def cluster_command(
     def ready(bound: int) -> None:
         bound_address = msgspec.structs.replace(where, port=bound)
         processes.extend(start_workers(bound_address, workers, _words("--isolation", isolation)))
-        if given.as_json:
-            envelope({"address": bound_address.text, "workers": workers})
-        else:
-            say(bound_address.text)
+        envelope({"address": bound_address.text, "workers": workers})
+        say(bound_address.text)
         sys.stdout.flush()
         note(f"run cells here with --fleet {bound_address.text}; Ctrl-C ends it")
 
@@ -225,33 +241,6 @@ def start_workers(
     return [
         subprocess.Popen(command, stdin=subprocess.DEVNULL, env=variables) for _ in range(workers)
     ]
-
-
-def _served(
-    where: ClusterAddress, host: CellHost, folder: Path, resources: dict[str, float]
-) -> int:
-    from compat.fleet.cluster import serve_cells
-
-    interrupted: list[int] = []
-
-    def stop(number: int) -> None:
-        interrupted.append(number)
-        host.end("interrupted")
-
-    async def serve() -> str:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop, number)
-        return await serve_cells(where, host, folder, resources, PATIENCE_SECONDS, note)
-
-    if given.as_json:
-        envelope({"address": where.text, "resources": resources})
-        sys.stdout.flush()
-    why = asyncio.run(serve())
-    if interrupted:
-        return 0
-    note(f"warning: this worker stopped: {why}")
-    return 3
 
 
 def _words(name: str, text: str | None) -> list[str]:

@@ -2,7 +2,6 @@
 
 import datetime
 import json
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,7 +37,7 @@ def test_what_does_not_fit_comes_later(locked: Run) -> None:
 
 
 def test_github_gets_its_matrix_in_one_line(locked: Run) -> None:
-    found = locked("plan", "demo", "--budget", "90m", "--print", "github")
+    found = locked("plan", "demo", "--budget", "90m", "--github")
     assert found.out.count("\n") == 1
     cells = f"{CELL} {CELL}+dated"
     (row,) = json.loads(found.out)["include"]
@@ -74,14 +73,14 @@ def test_json_has_the_shards_and_what_was_left_out(locked: Run) -> None:
 
 def test_cells_that_are_named_are_planned_alone(locked: Run) -> None:
     other = "py3.11-dep2-demo2.0+relaxed"
-    found = locked("plan", "demo", other, "--budget", "90m", "--print", "cells")
-    assert found.out.split() == [other]
+    found = locked("plan", "demo", other, "--budget", "90m", "--github")
+    assert json.loads(found.out)["include"][0]["cells"] == other
 
 
 def test_with_write_releases_are_fetched_and_what_runs_is_locked(locked: Run, root: Path) -> None:
     folder = root / "matrices" / "demo"
     (folder / "catalogue.json").unlink()
-    words = ("plan", "demo", "--budget", "90m", "--write", "--print", "github")
+    words = ("plan", "demo", "--budget", "90m", "--write", "--github")
     found = locked(*words)
     assert found.code == 0, found.err
     (row,) = json.loads(found.out)["include"]
@@ -93,7 +92,7 @@ def test_with_write_releases_are_fetched_and_what_runs_is_locked(locked: Run, ro
 
 
 def test_without_a_proposal_that_waits_only_proposed_plans_nothing(locked: Run) -> None:
-    found = locked("plan", "demo", "--budget", "90m", "--proposed", "--print", "github")
+    found = locked("plan", "demo", "--budget", "90m", "--proposed", "--github")
     assert (found.code, found.out) == (0, '{"include":[]}\n')
 
 
@@ -112,20 +111,17 @@ class TestCellsThatWaitForAFirstRun:
     def test_they_run_the_core_beside_what_is_due(self, locked: Run, open_cells: list[str]) -> None:
         words = ("plan", "demo", "--budget", "90m")
         assert open_cells
-        assert locked(*words, "--print", "cells").out.split() == [CELL, f"{CELL}+dated"]
         assert "never-run, smoke" in locked(*words).out
-        (row,) = json.loads(locked(*words, "--print", "github").out)["include"]
+        (row,) = json.loads(locked(*words, "--github").out)["include"]
         assert sorted(row["smoke"].split()) == open_cells
         assert row["cells"].split() == [CELL, f"{CELL}+dated"]
-        printed = locked(*words, "--print", "shell").out.strip().split("; ")
-        assert [shlex.split(line)[-2:] == ["--tier", "smoke"] for line in printed] == [False, True]
 
     def test_no_more_are_chosen_than_there_is_time_for(
         self, locked: Run, open_cells: list[str]
     ) -> None:
         # Both due cells need four minutes; of the rest a shard of eight and a half has time for
         # three, at 30 seconds each.
-        words = ("plan", "demo", "--budget", "8m", "--print", "github")
+        words = ("plan", "demo", "--budget", "8m", "--github")
         (row,) = json.loads(locked(*words).out)["include"]
         assert len(row["cells"].split()) == 2
         assert 0 < len(row["smoke"].split()) <= 2
@@ -134,20 +130,11 @@ class TestCellsThatWaitForAFirstRun:
     def test_runners_without_their_python_are_not_given_them(
         self, locked: Run, open_cells: list[str]
     ) -> None:
-        words = ("plan", "demo", "--budget", "90m", "--pythons", "3.8", "--print", "github")
+        words = ("plan", "demo", "--budget", "90m", "--pythons", "3.8", "--github")
         (row,) = json.loads(locked(*words).out)["include"]
         chosen = row["smoke"].split()
         assert chosen == [cell for cell in chosen if cell.startswith("py3.8-")]
         assert chosen
-
-
-def test_a_shard_is_one_command_of_a_shell(locked: Run) -> None:
-    printed = locked("plan", "demo", "--budget", "90m", "--shards", "1", "--print", "shell").out
-    (command,) = map(shlex.split, printed.splitlines())
-    assert command[:3] == ["compat", "run", "demo"]
-    assert sorted(command[3:]) == sorted([CELL, f"{CELL}+dated"])
-    listed = locked("run", *command[2:], "--dry-run", "--json").out
-    assert {row["id"] for row in json.loads(listed)["data"]["cells"]} == set(command[3:])
 
 
 def test_a_cell_whose_python_no_machine_can_get_is_left_out_and_told(locked: Run) -> None:
@@ -161,7 +148,7 @@ def test_a_cell_whose_python_no_machine_can_get_is_left_out_and_told(locked: Run
     "words",
     [
         ["--shards", "3"],
-        ["--print", "cells"],
+        ["--github"],
         ["--budget", "soon"],
         ["--budget", "3m"],
         ["--budget", "90m", "--shards", "257"],
@@ -176,8 +163,8 @@ def test_what_makes_no_sense_is_told(locked: Run, words: list[str]) -> None:
 
 def test_a_plan_for_a_matrix_without_locks_says_what_to_type(run: Run) -> None:
     run("matrix", "discover", "demo", "--write")
-    for shown in ("table", "json", "github", "cells", "shell"):
-        found = run("plan", "demo", "--budget", "90m", "--print", shown)
+    for shown in ((), ("--github",)):
+        found = run("plan", "demo", "--budget", "90m", *shown)
         assert (found.code, found.out) == (1, "")
         assert "no locks and no" in found.err
 
@@ -186,7 +173,7 @@ def test_where_nothing_is_due_there_is_no_shard_and_a_sentence(
     locked: Run, remember: Remember
 ) -> None:
     remember()
-    found = locked("plan", "demo", "--budget", "90m", "--print", "github")
+    found = locked("plan", "demo", "--budget", "90m", "--github")
     assert (found.code, found.out) == (0, '{"include":[]}\n')
     assert "all 2 locked cells" in found.err
 
@@ -197,7 +184,7 @@ def test_times_that_are_assumed_are_said_to_be(locked: Run) -> None:
 
 
 def test_a_budget_into_which_no_cell_fits_is_no_success(locked: Run) -> None:
-    found = locked("plan", "demo", "--budget", "4m", "--print", "cells")
+    found = locked("plan", "demo", "--budget", "4m")
     assert found.code == 1
     assert "--budget 5m" in found.err
 

@@ -1,4 +1,4 @@
-"""`compat ci record --locks` takes the locks that this checkout asks for and that the index
+"""`compat ci record --from` takes the locks that this checkout asks for and that the index
 backs."""
 
 import shutil
@@ -22,7 +22,8 @@ CELLS = ("py3.11-dep1-demo1.0", "py3.11-dep2-demo2.0+relaxed")
 def handed(run: Run, root: Path, tmp_path: Path) -> Path:
     """A folder with two sound locks that this checkout does not have."""
     assert run("matrix", "lock", "demo", *CELLS).code == 0
-    folder = tmp_path / "planned"
+    folder = tmp_path / "planned" / "locks"
+    folder.parent.mkdir()
     shutil.move(root / "matrices" / "demo" / "locks", folder)
     return folder
 
@@ -46,12 +47,12 @@ def changed(path: Path, before: str, after: str) -> None:
 def test_sound_locks_are_kept_and_those_that_are_there_are_left(
     run: Run, root: Path, handed: Path
 ) -> None:
-    ran = run("ci", "record", "demo", "--locks", str(handed))
+    ran = run("ci", "record", "demo", "--from", str(handed.parent))
     assert (ran.code, kept(root)) == (0, sorted(CELLS)), ran.err
     assert "2 locks imported, 0 already here, 0 rejected" in ran.err
     assert (
         "0 locks imported, 2 already here, 0 rejected"
-        in run("ci", "record", "demo", "--locks", str(handed)).err
+        in run("ci", "record", "demo", "--from", str(handed.parent)).err
     )
 
 
@@ -63,7 +64,7 @@ def test_a_lock_with_files_that_the_index_does_not_list_is_refused(
         line for line in path.read_text(encoding="utf-8").splitlines() if "--hash" in line
     ).split(":")[1]
     changed(path, digest, "ab" * 32)
-    ran = run("ci", "record", "demo", "--locks", str(handed))
+    ran = run("ci", "record", "demo", "--from", str(handed.parent))
     assert (ran.code, kept(root)) == (1, [CELLS[1]])
     assert "does not list" in ran.err
 
@@ -96,7 +97,7 @@ def test_a_lock_that_asks_for_something_else_is_refused(
     run: Run, root: Path, handed: Path, cell: str, before: str, after: str, reason: str
 ) -> None:
     changed(handed / f"{cell}.txt", before, after)
-    ran = run("ci", "record", "demo", "--locks", str(handed))
+    ran = run("ci", "record", "demo", "--from", str(handed.parent))
     assert (ran.code, kept(root)) == (1, sorted({*CELLS} - {cell}))
     assert reason in ran.err
 
@@ -140,7 +141,7 @@ def test_a_lock_whose_pins_do_not_answer_the_request_is_refused(
         pins.append(Pin(name=name, version=version, hashes=hashes))
     forged = msgspec.structs.replace(lock, pins=tuple(sorted(pins, key=lambda pin: pin.name)))
     path.write_text(encode_lock(forged), encoding="utf-8")
-    ran = run("ci", "record", "demo", "--locks", str(handed))
+    ran = run("ci", "record", "demo", "--from", str(handed.parent))
     assert (ran.code, kept(root)) == (1, sorted({*CELLS} - {cell})), ran.err
     assert reason in ran.err
 
@@ -157,7 +158,7 @@ def test_a_relaxed_lock_takes_no_freedom_that_the_recipe_does_not_offer(
     run: Run, root: Path, handed: Path, before: str, after: str, reason: str
 ) -> None:
     changed(handed / f"{CELLS[1]}.txt", before, after)
-    ran = run("ci", "record", "demo", "--locks", str(handed))
+    ran = run("ci", "record", "demo", "--from", str(handed.parent))
     assert (ran.code, kept(root)) == (1, [CELLS[0]]), ran.err
     assert reason in ran.err
 
@@ -169,7 +170,7 @@ def test_what_is_not_the_lock_of_a_planned_cell_is_refused(
     (handed / "conftest.py").write_text("raise SystemExit\n", encoding="utf-8")
     (handed / "link.txt").symlink_to("/etc/passwd")
     (handed / "folder.txt").mkdir()
-    ran = run("ci", "record", "demo", "--locks", str(handed))
+    ran = run("ci", "record", "demo", "--from", str(handed.parent))
     assert (ran.code, kept(root)) == (1, [CELLS[1]])
     assert "conftest.py: is not a" in ran.err
     assert "link.txt: is not a" in ran.err
@@ -185,6 +186,6 @@ def test_a_lock_of_a_release_that_the_index_lost_is_refused(
         {name: releases for name, releases in DEMO.items() if name == "dep"} | {"deep": []},
     )
     fill(demo_index, {"deep": [("7.0", 2, None, [])]})
-    ran = run("ci", "record", "demo", "--locks", str(handed))
+    ran = run("ci", "record", "demo", "--from", str(handed.parent))
     assert ran.code == 1
     assert "pins deep" in ran.err

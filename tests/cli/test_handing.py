@@ -92,7 +92,7 @@ class TestAPlan:
         over: nothing yet.
         """
         path = tmp_path / "plan.json"
-        printed = run("plan", "demo", CELL, "--budget", "90m", "--print", "github")
+        printed = run("plan", "demo", CELL, "--budget", "90m", "--github")
         ago = machine.now() - datetime.timedelta(minutes=2)
         rows = [{**row, "since": ago.isoformat()} for row in json.loads(printed.out)["include"]]
         path.write_text(json.dumps({"include": rows}), encoding="utf-8")

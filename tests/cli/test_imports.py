@@ -87,7 +87,7 @@ def test_help_and_version_import_no_command(tmp_path: Path) -> None:
         ("compat advise tff --need import", {"import"}),
         ("compat advise tff tf==2.14", {"tf==2.14"}),
         ("compat show tff --platform linux", {"linux-aarch64"}),
-        ("compat plan tff --print gi", {"github"}),
+        ("compat plan tff --gi", {"--github"}),
         ("compat find rea", {"reason"}),
         ("compat matrix lock --root . tff --che", {"--check"}),
     ],

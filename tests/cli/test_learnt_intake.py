@@ -1,4 +1,4 @@
-"""`compat ci record --learnt`: what another machine learnt of refusals is held against this
+"""`compat ci record --from`: what another machine learnt of refusals is held against this
 matrix."""
 
 import datetime
@@ -45,21 +45,19 @@ def handed(run: Run, root: Path, *clauses: Clause, probes: tuple[PlainAnswer, ..
     keep_clauses(folder, matrix, KeptClauses(conflicts=clauses))
     if probes:
         keep_answers(folder, PROBES, probes)
-    return run("ci", "record", "demo", "--learnt", str(folder))
+    return run("ci", "record", "demo", "--from", str(folder))
 
 
 def test_a_clause_of_the_cells_own_facts_is_kept_once(run: Run, root: Path, clause: Clause) -> None:
     probe = PlainAnswer(cell=LOCKED, on=clause.on, outcome="locked")
     answer = handed(run, root, clause, probes=(probe,))
     assert answer.code == 0, answer.err
-    assert "1 clause and 1 probe imported, 0 rejected" in answer.err
+    assert "1 clause and 1 probe imported, 0 already here, 0 rejected" in answer.err
     (kept,) = workspace_of("demo", root).learnt.clauses.conflicts
     assert (kept.facts, kept.pythons, kept.cell) == ((FACT,), ("3.11",), CELL)
     # What it says is what the resolver here says.
     assert kept.because != clause.because
-    assert (
-        "0 clauses and 0 probes imported" in run("ci", "record", "demo", "--learnt", "planned").err
-    )
+    assert "nothing imported" in run("ci", "record", "demo", "--from", "planned").err
 
 
 @pytest.mark.parametrize(

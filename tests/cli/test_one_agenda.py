@@ -1,5 +1,6 @@
 """What is due is one question with one answer, whoever asks it."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,9 +30,9 @@ def floored(run: Run, root: Path, remember: Remember) -> Run:
 
 def test_run_due_and_plan_budget_choose_the_same_cells_in_the_same_order(floored: Run) -> None:
     dry = floored("run", "demo", "--dry-run", "--json").json["data"]["cells"]
-    planned = floored("plan", "demo", "--budget", "9h", "--shards", "1", "--print", "cells").out
-    assert planned.split(), "nothing is due, so the two agree about nothing"
-    assert [cell["id"] for cell in dry] == planned.split()
+    (row,) = json.loads(floored("plan", "demo", "--budget", "9h", "--github").out)["include"]
+    assert row["cells"], "nothing is due, so the two agree about nothing"
+    assert [cell["id"] for cell in dry] == row["cells"].split()
 
 
 def test_a_cell_that_left_the_matrix_is_planned_no_more(
@@ -41,6 +42,6 @@ def test_a_cell_that_left_the_matrix_is_planned_no_more(
     assert run("matrix", "lock", "demo", CELL, "py3.8-dep1-demo1.0").code == 0
     path = root / "matrices" / "demo" / "matrix.toml"
     path.write_text(path.read_text().replace('"3.8.18", "3.11.7"', '"3.11.7"'), encoding="utf-8")
-    planned = run("plan", "demo", "--budget", "90m", "--print", "cells")
-    assert planned.out.split() == [CELL]
+    planned = run("plan", "demo", "--budget", "90m", "--github")
+    assert json.loads(planned.out)["include"][0]["cells"] == CELL
     assert "left out: py3.8-dep1-demo1.0 " in planned.err

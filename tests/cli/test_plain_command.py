@@ -128,9 +128,10 @@ def test_the_advisor_tells_it_of_the_release_that_is_asked_for(run: Run) -> None
 def test_sound_answers_of_another_machine_are_kept(run: Run, root: Path, tmp_path: Path) -> None:
     run("matrix", "lock", "demo", "--plain")
     path = root / "matrices" / "demo" / "plain.json"
-    handed = tmp_path / "plain.json"
+    handed = tmp_path / "handed" / "plain.json"
+    handed.parent.mkdir()
     path.rename(handed)
-    ran = run("ci", "record", "demo", "--plain", str(handed))
+    ran = run("ci", "record", "demo", "--from", str(handed.parent))
     assert (ran.code, path.read_bytes()) == (0, handed.read_bytes()), ran.err
 
 
@@ -149,12 +150,13 @@ def test_an_answer_that_cannot_be_of_this_checkout_is_refused(
 ) -> None:
     run("matrix", "lock", "demo", "--plain", "--most", "1")
     path = root / "matrices" / "demo" / "plain.json"
-    handed = tmp_path / "plain.json"
+    handed = tmp_path / "handed" / "plain.json"
+    handed.parent.mkdir()
     text = path.read_text(encoding="utf-8")
     assert before in text
     handed.write_text(text.replace(before, after), encoding="utf-8")
     path.unlink()
-    ran = run("ci", "record", "demo", "--plain", str(handed))
+    ran = run("ci", "record", "demo", "--from", str(handed.parent))
     assert (ran.code, path.exists()) == (1, False)
     assert why in ran.err
 
@@ -164,10 +166,11 @@ def test_an_older_answer_replaces_no_newer_one(run: Run, root: Path, tmp_path: P
     path = root / "matrices" / "demo" / "plain.json"
     text = path.read_text(encoding="utf-8")
     (kept,) = decode_answers(text, "plain.json").values()
-    handed = tmp_path / "plain.json"
+    handed = tmp_path / "handed" / "plain.json"
+    handed.parent.mkdir()
     yesterday = kept.on.fromordinal(kept.on.toordinal() - 1)
     handed.write_text(text.replace(str(kept.on), str(yesterday)), encoding="utf-8")
-    ran = run("ci", "record", "demo", "--plain", str(handed))
+    ran = run("ci", "record", "demo", "--from", str(handed.parent))
     assert (ran.code, path.read_text(encoding="utf-8")) == (1, text)
     assert f"one of {kept.on}" in ran.err
 
@@ -177,11 +180,12 @@ def test_the_words_of_another_machine_are_redacted(run: Run, root: Path, tmp_pat
     path = root / "matrices" / "demo" / "plain.json"
     (kept,) = decode_answers(path.read_text(encoding="utf-8"), "plain.json").values()
     path.unlink()
-    handed = tmp_path / "plain.json"
+    handed = tmp_path / "handed" / "plain.json"
+    handed.parent.mkdir()
     raw = json.loads(encode_answers([kept]))
     raw["answers"][0]["because"] = "see https://user:secret@index.example/simple"
     handed.write_text(json.dumps(raw), encoding="utf-8")
-    assert run("ci", "record", "demo", "--plain", str(handed)).code == 0
+    assert run("ci", "record", "demo", "--from", str(handed.parent)).code == 0
     text = path.read_text(encoding="utf-8")
     assert "secret" not in text
     assert "index.example" not in text

@@ -12,7 +12,7 @@ from packaging.version import Version
 
 from compat.cli.machine import interpreter
 from compat.cli.options import workspace_of
-from compat.cli.this_machine import locker_of, wheels_locker
+from compat.cli.this_machine import locker_of, uv_locker
 from compat.declare.platforms import target_of
 from compat.index.discover import wheels_elsewhere
 from compat.lock.lock_text import kept_lock
@@ -133,7 +133,7 @@ def test_a_lock_for_another_platform_has_what_is_installed_there(tff: Workspace)
             platform=target_of("macos-arm64", tff.matrix.platform),
             requirements=(requirement,),
         )
-        return wheels_locker(tff, "uv").lock(inputs)
+        return uv_locker(tff).lock(inputs)
 
     # Of 2.15 the package for macOS arm64 is an empty one that requires another (its metadata).
     lock = asked("tensorflow==2.15.0")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from compat.cli import app
+from compat.cli.arguments import shared_taken
 from compat.cli.machine import now
 from compat.fleet.batch import BatchResult
 from compat.results.record import Record
@@ -40,6 +41,7 @@ def called(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
     with pytest.raises(SystemExit) as left:
         app.main()
     captured = capsys.readouterr()
+    shared_taken([])  # its --json is not that of what a test prints itself
     return Ran(code=int(left.value.code or 0), out=captured.out, err=captured.err)
 
 

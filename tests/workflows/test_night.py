@@ -281,7 +281,7 @@ def test_a_plan_that_hands_on_more_than_sound_locks_is_found_out_and_nothing_els
     forged.call(WORKFLOW, "cells", ["record", "attest"])
     assert forged.called["record"].result == "failure"
     said = forged.called["record"].said
-    assert "does not list" in said["Keep the sound locks"]
+    assert "does not list" in said["Keep the sound locks and answers"]
     assert "has none here" in said["Keep the sound records"]
     kept = git("ls-tree", "-r", "--name-only", "main", "matrices/ferry", cwd=forged.origin).split()
     assert {Path(name).name for name in kept if "/locks/" in name} == {path.name for path in others}
@@ -299,7 +299,7 @@ def test_a_plan_that_hands_on_a_forged_answer_is_found_out_and_the_sound_ones_ar
     path.write_text(text.replace(cell, f"py{SERIES}-boat1.0-ferry1.0"), encoding="utf-8")
     forged.call(WORKFLOW, "cells", ["record", "attest"])
     assert forged.called["record"].result == "failure"
-    said = forged.called["record"].said["Keep the sound answers about plain installs"]
+    said = forged.called["record"].said["Keep the sound locks and answers"]
     assert "plain install" in said
     answers = decode_answers(
         git("show", "main:matrices/ferry/plain.json", cwd=forged.origin), path.name
