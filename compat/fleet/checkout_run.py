@@ -17,7 +17,7 @@ from packaging.version import InvalidVersion, Version
 
 from compat.errors import NothingToDo, UsageError
 from compat.files import write
-from compat.fleet.batch import Batch, BatchResult, BatchSteps, LockResult, Machine, RunOptions
+from compat.fleet.batch import Batch, BatchResult, LockResult, Machine, RunOptions
 from compat.fleet.choices import MOST_UNASKED, outside, sifted
 from compat.index.release import Artifact, Release
 from compat.lock.lock_text import encode_lock
@@ -204,10 +204,10 @@ class CheckoutCells:
                 self._store.add(record)
 
         locking = partial(self._locking, pairs, machine)
-        steps = BatchSteps(locking=locking, keep_lock=keep_lock, add=add)
         wheels = tuple((wheel.sha256, wheel.path) for wheel in self.checkout.wheels)
         options = msgspec.structs.replace(options, wheels=wheels)
-        return Batch(self.workspace, machine, steps, options).run([*pairs], known)
+        batch = Batch(self.workspace, machine, options, add, locking, keep_lock)
+        return batch.run([*pairs], known)
 
     def verdict(self, cell: Cell) -> Answer:
         lock, runs = self.locks.get(cell.id), self.records.get(cell.id, ())

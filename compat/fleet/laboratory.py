@@ -17,7 +17,7 @@ from uv import find_uv_bin
 from compat.declare.parsing import minor_series
 from compat.errors import UsageError
 from compat.files import read
-from compat.fleet.batch import Batch, BatchResult, BatchSteps, Machine, RunOptions
+from compat.fleet.batch import Batch, BatchResult, Machine, RunOptions
 from compat.index.release import releases_of
 from compat.index.settings import IndexSettings
 from compat.lock.lock_text import decode_lock, encode_pin
@@ -157,11 +157,12 @@ class LockLaboratory:
     def run(self, lock: Lock, what: str) -> Record:
         before = len(self.results(lock))
         cell = self._cells.get(_key(lock))
-        steps = BatchSteps(add=lambda record, _: self._store.add(record))
         for _ in range(1 + RETRIES):
             self._machine.tell(f"run {self.runs + 1}: {what}")
             if cell is None:
-                batch = Batch(self._workspace, self._machine, steps, RunOptions())
+                batch = Batch(
+                    self._workspace, self._machine, RunOptions(), lambda r, _: self._store.add(r)
+                )
                 self._ran(partial(batch.run, [], {_name(lock): lock}), what)
             else:
                 self._ran(partial(self._machine.run, [cell], RunOptions()), what)
