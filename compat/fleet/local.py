@@ -30,8 +30,6 @@ _OF_A_SHORT_MACHINE = frozenset(("memory", "killed"))
 # Seconds until an idle worker notices that no job will follow.
 _PATIENCE_SECONDS = 0.2
 
-RunCell = Callable[[Job, Bench, datetime.datetime, threading.Event, Enter], Evidence]
-
 
 class CellFault(str):
     """An exception in compat's own handling of a cell, as it is reported."""
@@ -85,10 +83,8 @@ class Station:
         bench: Callable[[Job], Bench],
         now: Callable[[], datetime.datetime],
         attempts: int,
-        run_cell: RunCell = lambda *cell: CellRun(*cell).run(),
     ) -> None:
         self._bench, self._now, self._attempts = bench, now, attempts
-        self._run_cell = run_cell
         self._passed: dict[str, Path | None] = {}
 
     def trouble(self, job: Job, cancel: threading.Event) -> str:
@@ -133,7 +129,7 @@ class Station:
         self, job: Job, times: int, cancel: threading.Event, enter: Enter
     ) -> tuple[JudgedRun, ...]:
         def once() -> JudgedRun:
-            return judged(self._run_cell(job, self._bench(job), self._now(), cancel, enter))
+            return judged(_run_cell(job, self._bench(job), self._now(), cancel, enter))
 
         attempts = [once()]
         while not cancel.is_set() and len(attempts) < times:
@@ -142,6 +138,12 @@ class Station:
         if isinstance(last, Failed) and last.cause in _RETRIED and not cancel.is_set():
             attempts.append(once())
         return tuple(attempts)
+
+
+def _run_cell(
+    job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event, enter: Enter
+) -> Evidence:
+    return CellRun(job, bench, started, cancel, enter).run()
 
 
 class Breaker:
@@ -214,13 +216,9 @@ class Local(Crew):
         cancel: threading.Event,
         workers: int = 1,
         attempts: int = 1,
-        station: Callable[..., Station] = Station,
     ) -> None:
         super().__init__(cancel, attempts)
-        self._workers = workers
-        self._station: Callable[[int], Station] = lambda number: station(
-            partial(benches, number), now, attempts
-        )
+        self._benches, self._now, self._workers = benches, now, workers
         # The jobs that no worker has taken yet.
         self._waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
 
@@ -263,7 +261,8 @@ class Local(Crew):
         return None
 
     def _work(self, number: int) -> None:
-        breaker, station = Breaker(), self._station(number)
+        breaker = Breaker()
+        station = Station(partial(self._benches, number), self._now, self._attempts)
         while (job := self._next()) is not None:
             settled = list[tuple[Job, Attempts]]()
             if why := station.trouble(job, self._cancel):

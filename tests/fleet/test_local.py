@@ -6,8 +6,8 @@ import datetime
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,7 +15,8 @@ from packaging.version import Version
 from support.evidence import FINE, evidence
 
 from compat.declare.suite_table import Suite
-from compat.fleet.local import BREAKER, Local, Station
+from compat.fleet import local
+from compat.fleet.local import BREAKER, Local
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock
 from compat.results.judged import JudgedRun
@@ -42,6 +43,15 @@ BENCH = Bench(
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(local, "_run_cell", None)
+
+
+class Crewed(Local):
+    """A fleet whose cells are answered by a script."""
+
+    def __init__(self, *parts: Any, runs: "Runs", **more: Any) -> None:
+        super().__init__(*parts, **more)
+        local._run_cell = runs
 
 
 def bench(number: int, job: Job) -> Bench:
@@ -157,9 +167,7 @@ def run(
     def keep(job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         kept[job.cell] = [str(attempt.outcome) for attempt in attempts]
 
-    fleet = Local(
-        bench, lambda: NOW, threading.Event(), station=partial(Station, run_cell=runs), **more
-    )
+    fleet = Crewed(bench, lambda: NOW, threading.Event(), runs=runs, **more)
     left = fleet.run([job(cell) for cell in cells], keep, told)
     return kept, left, told.stops
 
@@ -183,11 +191,11 @@ def test_a_canary_goes_first_once_a_day_for_each_interpreter(tmp_path: Path) -> 
     def cells_run(now: datetime.datetime, python: str) -> list[str]:
         runs.asked.clear()
         other = msgspec.structs.replace(own, python=python)
-        fleet = Local(
+        fleet = Crewed(
             lambda *_: other,
             lambda: now,
             threading.Event(),
-            station=partial(Station, run_cell=runs),
+            runs=runs,
         )
         fleet.run([job("a")], lambda *_: None, SilentReporter())
         return list(runs.asked)
@@ -203,18 +211,14 @@ def test_a_worker_that_stops_lets_the_canary_go_first_again(tmp_path: Path) -> N
     cells = [f"c{number}" for number in range(BREAKER)]
     runs = Runs(dict.fromkeys(cells, (broken,)))
     for _ in range(2):
-        fleet = Local(
-            lambda *_: own, lambda: NOW, threading.Event(), station=partial(Station, run_cell=runs)
-        )
+        fleet = Crewed(lambda *_: own, lambda: NOW, threading.Event(), runs=runs)
         fleet.run(map(job, cells), lambda *_: None, SilentReporter())
         assert fleet.stopped
     assert runs.asked.count("canary-0") == 2
 
 
 def test_the_reporter_hears_what_each_cell_is_at_and_nothing_of_the_canary() -> None:
-    fleet = Local(
-        bench, lambda: NOW, threading.Event(), station=partial(Station, run_cell=Runs({}))
-    )
+    fleet = Crewed(bench, lambda: NOW, threading.Event(), runs=Runs({}))
     reporter = Told()
     assert fleet.run([job("a")], lambda job, attempts: None, reporter) == 0
     assert reporter.entries == [
@@ -308,11 +312,11 @@ def test_faults_of_compat_itself_open_the_breaker() -> None:
 
 
 def test_a_fleet_says_which_workers_stopped_and_why() -> None:
-    fleet = Local(
+    fleet = Crewed(
         bench,
         lambda: NOW,
         threading.Event(),
-        station=partial(Station, run_cell=Runs({"canary-0": (broken,)})),
+        runs=Runs({"canary-0": (broken,)}),
     )
     fleet.run(
         [job("a")],
@@ -327,9 +331,7 @@ def test_what_cannot_be_kept_counts_as_not_run() -> None:
     def keep(job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         raise OSError("disk full")
 
-    fleet = Local(
-        bench, lambda: NOW, threading.Event(), station=partial(Station, run_cell=Runs({}))
-    )
+    fleet = Crewed(bench, lambda: NOW, threading.Event(), runs=Runs({}))
     assert fleet.run([job("a")], keep, SilentReporter()) == 1
 
 
@@ -340,9 +342,7 @@ def test_an_order_to_stop_leaves_the_rest() -> None:
         cancel.set()
         return GOOD(cell)
 
-    fleet = Local(
-        bench, lambda: NOW, cancel, station=partial(Station, run_cell=Runs({"a": (stopping,)}))
-    )
+    fleet = Crewed(bench, lambda: NOW, cancel, runs=Runs({"a": (stopping,)}))
     assert fleet.run([job("a"), job("b")], lambda job, attempts: None, SilentReporter()) == 1
 
 
@@ -376,9 +376,7 @@ def test_cells_run_while_the_next_jobs_are_still_being_made() -> None:
         kept.append(job.cell)
         first_kept.set()
 
-    fleet = Local(
-        bench, lambda: NOW, threading.Event(), station=partial(Station, run_cell=Runs({}))
-    )
+    fleet = Crewed(bench, lambda: NOW, threading.Event(), runs=Runs({}))
     assert fleet.run(jobs(), keep, SilentReporter()) == 0
     assert waited == [True]
     assert kept == ["a", "b"]
@@ -394,7 +392,7 @@ def test_an_order_to_stop_ends_a_worker_that_waits_for_a_job() -> None:
             time.sleep(0.01)
         yield job("b")
 
-    fleet = Local(bench, lambda: NOW, cancel, station=partial(Station, run_cell=Runs({})))
+    fleet = Crewed(bench, lambda: NOW, cancel, runs=Runs({}))
     assert fleet.run(jobs(), lambda job, attempts: None, SilentReporter()) >= 1
 
 
@@ -414,11 +412,11 @@ def test_a_fleet_whose_workers_have_all_stopped_says_so() -> None:
         spent.append(fleet.is_spent)
         yield job("b")
 
-    fleet = Local(
+    fleet = Crewed(
         bench,
         lambda: NOW,
         threading.Event(),
-        station=partial(Station, run_cell=Runs({"canary-0": (broken,)})),
+        runs=Runs({"canary-0": (broken,)}),
     )
     left = fleet.run(
         jobs(),
@@ -435,9 +433,7 @@ def test_a_fault_in_making_the_jobs_leaves_no_worker_behind() -> None:
         raise OSError("no more")
 
     kept: list[str] = []
-    fleet = Local(
-        bench, lambda: NOW, threading.Event(), station=partial(Station, run_cell=Runs({}))
-    )
+    fleet = Crewed(bench, lambda: NOW, threading.Event(), runs=Runs({}))
     with pytest.raises(OSError, match="no more"):
         fleet.run(
             jobs(),
