@@ -11,7 +11,7 @@ import binascii
 import hashlib
 import os
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from compat.run import compiling
@@ -85,10 +85,6 @@ class BytecodeStore:
         if not missing:
             return 0
         self.place.mkdir(parents=True, exist_ok=True)
-        self._compile(missing, python)
-        return len(_known(self.place) & missing.keys())
-
-    def _compile(self, missing: Mapping[str, str], python: Path) -> None:
         with tempfile.TemporaryDirectory() as folder:
             names = Path(folder) / "wanted"
             names.write_text(
@@ -102,6 +98,7 @@ class BytecodeStore:
             place, log = Path(folder), Path(folder) / "log"
             room = Room(cwd=place, variables=(), log=log, writable=(self.place,), network=False)
             run_limited(command, room, _COMPILING, level="L1")
+        return len(_known(self.place) & missing.keys())
 
 
 def sources(distributions: Iterable[Distribution]) -> Iterator[Source]:

@@ -7,6 +7,7 @@ pointer names.
 """
 
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, get_args
@@ -17,6 +18,7 @@ from compat.files import remove_tree
 from compat.lock.lockfile import Pin
 from compat.lock.uv import run_tool
 from compat.run.isolation import HIGHEST_FIRST
+from compat.run.meter import files_below
 from compat.value import Value
 
 CacheKind = Literal[
@@ -149,29 +151,10 @@ def _taken(path: Path) -> tuple[int, float]:
         status = path.lstat()
     except OSError:
         return 0, 0.0
-    if not path.is_dir() or path.is_symlink():
-        return _rounded(status.st_size), _last_use(status)
     size, used = 0, status.st_mtime
-    waiting = [os.fspath(path)]
-    while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                        continue
-                    status = entry.stat(follow_symlinks=False)
-                    size = size + _rounded(status.st_size)
-                    used = max(used, _last_use(status))
-        except OSError:
-            continue
+    for each in files_below([path], []) if stat.S_ISDIR(status.st_mode) else (status,):
+        if not stat.S_ISDIR(each.st_mode):
+            # Some filesystems count the blocks of a file only seconds after it was written.
+            size += -(-each.st_size // _BLOCK) * _BLOCK
+            used = max(used, each.st_atime, each.st_mtime, each.st_ctime)
     return size, used
-
-
-def _rounded(size: int) -> int:
-    # Some filesystems count the blocks of a file only seconds after it was written.
-    return -(-size // _BLOCK) * _BLOCK
-
-
-def _last_use(status: os.stat_result) -> float:
-    return max(status.st_atime, status.st_mtime, status.st_ctime)

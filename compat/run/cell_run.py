@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from compat.files import remove_tree
+from compat.files import new_folder, remove_tree
 from compat.plan.platform import python_name
 from compat.run import incell
 from compat.run.bytecode import BytecodeStore
@@ -104,7 +104,9 @@ class CellRun:
     def run(self) -> Evidence:
         begin = time.monotonic()
         remove_tree(self.cell)
-        self.steps.make_folders()
+        self.steps.evidence = new_folder(self.steps.evidence)
+        for folder in (self.cell / "home" / "tmp", self.cell / "plugin"):
+            folder.mkdir(parents=True)
         try:
             facts = self._facts()
             is_failed = any(trial.status == "failed" for trial in facts.tests)
@@ -116,7 +118,8 @@ class CellRun:
                 steps=tuple(self.steps.steps),
                 processor=processor_level(),
             )
-            (self.steps.evidence / "evidence.json").write_bytes(evidence.to_json())
+            text = msgspec.json.format(msgspec.json.encode(evidence), indent=1)
+            (self.steps.evidence / "evidence.json").write_bytes(text)
             return evidence
         finally:
             if not self.bench.keep:
@@ -180,10 +183,13 @@ class CellRun:
 
     def _after(self, facts: Evidence) -> Evidence:
         left_out = [*facts.left_out, *(("newer", name) for name in self.job.newer)]
-        notes = (
-            *self._undeclared(facts.imported),
-            *suite_notes(self.job.suite, self.job.suite_folder, left_out),
-        )
+        notes = suite_notes(self.job.suite, self.job.suite_folder, left_out)
+        lost = "" if facts.imported is None else missing_module(facts.imported).partition(".")[0]
+        beside = self.runner.distributions if self.runner is not None and lost else ()
+        if package := bringing(beside, lost):
+            subject = self.job.subject
+            why = f"neither {subject} nor what it needs requires it"
+            notes = (f"only the tests bring {package}: {why}", *notes)
         installed_mb = self.environment.installed_mb()
         facts = msgspec.structs.replace(facts, installed_mb=installed_mb, suite_notes=notes)
         if facts.modified_files:
@@ -223,7 +229,18 @@ class CellRun:
         return suite_core(Path(self.job.suite_folder), self.job.suite.core)
 
     def _prepare(self) -> None:
-        self._scripts()
+        # Scripts of pytest's packages start with this cell's interpreter.
+        folder = self.cell / "plugin" / "bin"
+        folder.mkdir()
+        scripts = None if self.runner is None else self.runner.cell / "venv" / "bin"
+        for script in sorted(scripts.iterdir()) if scripts and scripts.is_dir() else ():
+            content = script.read_bytes()
+            if not content.startswith(b"#!"):
+                (folder / script.name).symlink_to(script)
+                continue
+            own = _INTERPRETER.sub(bytes(self.python), content, count=1)
+            (folder / script.name).write_bytes(own)
+            (folder / script.name).chmod(0o755)
         for source, name in _IN_CELL:
             shutil.copy(Path(incell.__file__).parent / source, self.cell / "plugin" / name)
         if self.job.suite_folder:
@@ -241,31 +258,6 @@ class CellRun:
         self.environment.settle(*_KEPT)
         if self.runner is not None:
             self.runner.settle("venv")
-
-    def _undeclared(self, raised: Raised | None) -> tuple[str, ...]:
-        """Name the undeclared package that the import missed and only the tests install."""
-        lost = "" if raised is None else missing_module(raised).partition(".")[0]
-        beside = self.runner.distributions if self.runner is not None and lost else ()
-        package = bringing(beside, lost)
-        if not package:
-            return ()
-        subject = self.job.subject
-        return (f"only the tests bring {package}: neither {subject} nor what it needs requires it",)
-
-    def _scripts(self) -> Path:
-        """Rewrite the scripts of pytest's packages to start with this cell's interpreter."""
-        folder = self.cell / "plugin" / "bin"
-        folder.mkdir()
-        place = None if self.runner is None else self.runner.cell / "venv" / "bin"
-        for script in sorted(place.iterdir()) if place is not None and place.is_dir() else ():
-            content = script.read_bytes()
-            if not content.startswith(b"#!"):
-                (folder / script.name).symlink_to(script)
-                continue
-            own = _INTERPRETER.sub(bytes(self.python), content, count=1)
-            (folder / script.name).write_bytes(own)
-            (folder / script.name).chmod(0o755)
-        return folder
 
     def _changed(self) -> tuple[str, ...]:
         changed = self.environment.changed(*_KEPT)
@@ -288,7 +280,12 @@ class CellRun:
         lent = sum(
             self.bytecode.lend(each.packages, each.distributions) for each in self._own_environments
         )
-        self.steps.add_seconds("install", time.monotonic() - begin)
+        # It is a part of the install.
+        step = next(step for step in self.steps.steps if step.name == "install")
+        seconds = step.ended.seconds + time.monotonic() - begin
+        ended = msgspec.structs.replace(step.ended, seconds=seconds)
+        longer = msgspec.structs.replace(step, ended=ended)
+        self.steps.steps[self.steps.steps.index(step)] = longer
         return lent
 
     def _import(self) -> tuple[float | None, Raised | None]:

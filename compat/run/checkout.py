@@ -5,7 +5,7 @@ import hashlib
 import re
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -157,14 +157,8 @@ def newer_tests(
     They may be newer than the release. `contents` are the files by their path. Returns none where
     git has no such tag, or where no file is unchanged.
     """
-    tag = next(
-        (
-            tag
-            for tag in _answer(repository, {}, "tag").splitlines()
-            if _is_tag_of(tag, name, version)
-        ),
-        "",
-    )
+    tags = _answer(repository, {}, "tag").splitlines()
+    tag = next((tag for tag in tags if _is_tag_of(tag, name, version)), "")
     if not tag:
         return ()
     # Each line is: mode, type, digest, a tab, path.
@@ -325,7 +319,11 @@ def built_checkout(
     if copy.path.suffix == ".whl":
         wheels.append(_wheel(copy.path, order))
     else:
-        for python in _missing(order, wheels):
+        for python in order.pythons:
+            tags = accepted_tags(python, order.platform)
+            has_one = any(not tags.isdisjoint(wheel.tags) for wheel in wheels)
+            if has_one or (wheels and not admits(wheels[0].published.requires_python, python)):
+                continue
             folder = place / f"py{python.major}.{python.minor}"
             wheels.append(_wheel(_built(copy, folder, shop_of(python), order), order))
     return BuiltCheckout(
@@ -334,26 +332,14 @@ def built_checkout(
     )  # fmt: skip
 
 
-def _missing(order: CheckoutOrder, wheels: Sequence[CheckoutWheel]) -> Iterator[Version]:
-    for python in order.pythons:
-        tags = accepted_tags(python, order.platform)
-        if any(not tags.isdisjoint(wheel.tags) for wheel in wheels):
-            continue
-        if wheels and not admits(wheels[0].published.requires_python, python):
-            continue
-        yield python
-
-
 def _built(copy: SourceCopy, place: Path, shop: Workshop, order: CheckoutOrder) -> Path:
-    for name in ("home", "tmp", "wheels"):
-        (place / name).mkdir(parents=True)
+    room = build_room(place, log := place / "build.log", shop)
     command = [
         *(find_uv_bin(), "build", "--wheel", "--no-config", "--no-progress", "--color=never"),
         *("--no-python-downloads", "--no-sources", "--no-create-gitignore"),
         *(f"--python={shop.python}", f"--out-dir={place / 'wheels'}"),
         *(*index_arguments(shop.index), str(copy.path)),
     ]
-    room = build_room(place, log := place / "build.log", shop)
     readable = (*room.readable, *copy.readable)
     room = replace(room, writable=(place.parent,), readable=readable)
     ended = run_limited(command, room, shop.limits, level=shop.level)

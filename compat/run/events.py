@@ -176,11 +176,20 @@ class _Reading:
             case "collected" if self.collected is None and _is_count(event.get("count")):
                 self.collected = int(event["count"])
             case "start" if self.collected is not None and not self.open_test:
-                self._start(_short(event.get("test")))
+                test = _short(event.get("test"))
+                if not test or test in self.tests:
+                    self._refuse(f"{test} began twice" if test else "a test without a name began")
+                else:
+                    self.open_test = test
             case "metric" if self.open_test:
                 self.metrics.extend(_metric(event))
             case "end" if self.open_test:
-                self._end(_test(event))
+                trial = _test(event)
+                if trial is None or trial.test != self.open_test:
+                    self._refuse(f"another end than that of {self.open_test} came")
+                else:
+                    self.tests[trial.test] = trial
+                    self.open_test = ""
             case "finish" if not self.open_test and _is_count(event.get("exitstatus")):
                 self.pytest_exit = int(event["exitstatus"])
             case "finish" if _is_count(code := event.get("exitstatus", 0)) and code not in _ENDS:
@@ -189,19 +198,6 @@ class _Reading:
                 self.pytest_exit = int(code)
             case _:
                 self._refuse(f"{_short(kind) or 'something else'} came out of turn")
-
-    def _start(self, test: str) -> None:
-        if not test or test in self.tests:
-            self._refuse(f"{test} began twice" if test else "a test without a name began")
-            return
-        self.open_test = test
-
-    def _end(self, trial: Trial | None) -> None:
-        if trial is None or trial.test != self.open_test:
-            self._refuse(f"another end than that of {self.open_test} came")
-            return
-        self.tests[trial.test] = trial
-        self.open_test = ""
 
     def _refuse(self, why: str) -> None:
         self.fault = self.fault or why

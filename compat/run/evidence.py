@@ -194,9 +194,6 @@ class Evidence(Value, frozen=True):
     unasked: tuple[str, ...] = ()
     suite_notes: tuple[str, ...] = ()
 
-    def to_json(self) -> bytes:
-        return msgspec.json.format(msgspec.json.encode(self), indent=1)
-
 
 def decode_evidence(text: bytes) -> Evidence:
     return decode(text, Evidence)

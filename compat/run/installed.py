@@ -17,7 +17,8 @@ import posixpath
 import re
 import shutil
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -244,17 +245,20 @@ class Environment:
                 path = posixpath.normpath(f"{self.site}/{name}")
                 if path in self._evicted:
                     continue
-                self._hashes[path] = (
-                    _hash_of_path(self.cell / path, expected) if path.startswith("venv/") else ""
-                )
+                is_inside = path.startswith("venv/")
+                self._hashes[path] = self._hash_of(path, expected) if is_inside else ""
                 if expected and self._hashes[path] != expected:
                     package = f"{distribution.name}=={distribution.version}"
                     wrong.add(Wrong(package, name, self._hashes[path]))
         states = _states(self.cell, self._code_folders)
         for path in states.keys() - self._bare.keys() - self._hashes.keys():
-            digest = _hash_of_path(self.cell / path, "")
-            wrong.add(Wrong("", path.removeprefix(f"{self.site}/"), digest))
+            wrong.add(Wrong("", path.removeprefix(f"{self.site}/"), self._hash_of(path, "")))
         return tuple(sorted(wrong))
+
+    def _hash_of(self, path: str, expected: str) -> str:
+        # Code of the cell cannot have made the file yet, nor a link above it.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        return _hash(partial(os.open, self.cell / path, flags), expected)
 
     def record_of(self, distribution: Distribution) -> str:
         """Return a digest of a wheel's RECORD, equal in each cell; call after `compare`.
@@ -265,19 +269,13 @@ class Environment:
         rows = []
         for name, expected in sorted(distribution.files.items()):
             path = posixpath.normpath(f"{self.site}/{name}")
-            script = self._script(path) if path.startswith("venv/bin/") else ""
+            content = _content(self.cell, path) if path.startswith("venv/bin/") else b""
+            # A script counts without the lines that name its interpreter.
+            match = _LAUNCHER.match(content)
+            script = hashlib.sha256(content[match.end() :]).hexdigest() if match else ""
             if not info.fullmatch(name):
                 rows.append(f"{name}\0{script or expected or self._hashes.get(path, '')}\n")
         return hashlib.sha256("".join(rows).encode(errors="surrogateescape")).hexdigest()
-
-    def _script(self, path: str) -> str:
-        """The digest of a script without the lines that name its interpreter; empty for others."""
-        try:
-            content = read_bytes(self.cell, path, _MOST_METADATA)
-        except OSError:
-            return ""
-        match = _LAUNCHER.match(content)
-        return hashlib.sha256(content[match.end() :]).hexdigest() if match else ""
 
     def settle(self, *folders: str) -> None:
         self._states = _states(self.cell, folders)
@@ -304,7 +302,11 @@ class Environment:
         changed = {path for path in new - self._compiled if path.endswith(_CODE)}
         changed |= self._states.keys() - states.keys()
         for path in states.keys() & self._states.keys():
-            if states[path] != self._states[path] and not self._is_as_before(path, states[path]):
+            before, now, known = self._states[path], states[path], self._hashes.get(path, "")
+            if before == now:
+                continue
+            is_alike = known and (before.size, before.mode) == (now.size, now.mode)
+            if not is_alike or _hash(partial(open_plain, self.cell, path), known) != known:
                 changed.add(path)
         return tuple(sorted(path.removeprefix(f"{self.site}/") for path in changed))
 
@@ -322,9 +324,13 @@ class Environment:
         for distribution in self.distributions:
             for name in distribution.files:
                 if name.endswith(".pth") and "/" not in name:
-                    lines = self._path_lines(name)
-                    folders |= {posixpath.normpath(line) for line in lines or ()}
-                    at_start |= {f"{distribution.name}: {name}"} if lines is None else set()
+                    content = _content(self.cell, f"{self.site}/{name}")
+                    # Which characters end or precede a line differs between Pythons.
+                    if b"import" in content or len(content) == _MOST_METADATA:
+                        at_start.add(f"{distribution.name}: {name}")
+                    else:
+                        lines = content.decode(errors="replace").splitlines()
+                        folders |= set(map(posixpath.normpath, lines))
         for distribution in self.distributions:
             for name in distribution.files:
                 if _imported_as(name, folders) in _AT_START:
@@ -343,25 +349,6 @@ class Environment:
                     plugins = ["of a form that cannot be read"]
                 loaded |= {f"{distribution.name}: {plugin}" for plugin in plugins}
         return tuple(sorted(loaded))
-
-    def _path_lines(self, name: str) -> list[str] | None:
-        """The folders that a `.pth` file names, below site-packages; None where it may run code.
-
-        Which characters end or precede a line differs between Pythons.
-        """
-        content = _content(self.cell, f"{self.site}/{name}", _MOST_METADATA)
-        if b"import" in content or len(content) == _MOST_METADATA:
-            return None
-        return content.decode(errors="replace").splitlines()
-
-    def _is_as_before(self, path: str, state: FileState) -> bool:
-        before, known = self._states[path], self._hashes.get(path)
-        if not known or (before.size, before.mode) != (state.size, state.mode):
-            return False
-        try:
-            return _hash(open_plain(self.cell, path), known) == known
-        except OSError:
-            return False
 
 
 class _Listed(importlib.metadata.Distribution):
@@ -480,19 +467,12 @@ def renamed_modules(distributions: Iterable[Distribution]) -> tuple[tuple[str, s
 
 
 def bringing(distributions: Iterable[Distribution], module: str) -> str:
-    return next((d.name for d in distributions if module in _top_level(d)), "")
+    return next((d.name for d in distributions if (module,) in _modules_at(d, 1)), "")
 
 
 def top_modules(distributions: Iterable[Distribution], package: str) -> tuple[str, ...]:
-    names: set[str] = set()
-    for distribution in distributions:
-        if distribution.name == canonicalize_name(package):
-            names |= _top_level(distribution)
-    return tuple(sorted(names))
-
-
-def _top_level(distribution: Distribution) -> set[str]:
-    return {name for (name,) in _modules_at(distribution, 1)}
+    own = [d for d in distributions if d.name == canonicalize_name(package)]
+    return tuple(sorted({name for d in own for (name,) in _modules_at(d, 1)}))
 
 
 def _modules_at(distribution: Distribution, depth: int) -> set[tuple[str, ...]]:
@@ -544,23 +524,18 @@ def _rows(record: bytes) -> Iterator[tuple[str, str]]:
         return
 
 
-def _hash_of_path(path: Path, expected: str) -> str:
-    """Hash a file that code of the cell cannot have made yet; empty when it is not a plain file."""
-    try:
-        return _hash(
-            os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), expected
-        )
-    except OSError:
-        return ""
-
-
-def _hash(descriptor: int, expected: str) -> str:
-    """Hash an open file as RECORD writes it, by the expected hash's algorithm (default sha256)."""
+def _hash(opened: Callable[[], int], expected: str) -> str:
+    """Hash a file as RECORD writes it, by the expected hash's algorithm (default sha256); empty
+    when it is not a plain file.
+    """
     algorithm = expected.partition("=")[0] or "sha256"
     digest = hashlib.new(algorithm)
-    with open(descriptor, "rb", buffering=0) as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
+    try:
+        with open(opened(), "rb", buffering=0) as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    except OSError:
+        return ""
     return f"{algorithm}={base64.urlsafe_b64encode(digest.digest()).rstrip(b'=').decode()}"
 
 

@@ -63,21 +63,19 @@ class Room(Value, frozen=True):
     links: bool = False
 
 
-class Inside(Value, frozen=True):
-    """What a sandbox (L3) is made with.
+def wrapped(
+    command: Sequence[str],
+    room: Room,
+    level: Isolation,
+    bounds: str,
+    most: int,
+    files: Iterable[tuple[str, int]],
+) -> list[str]:
+    """Return the command line that runs the command at the level, under a keeper with bounds.
 
-    The sizes limit each file system in memory, in bytes; 0 where bubblewrap cannot limit it. The
+    In a sandbox (L3) each file system in memory has at most so many bytes; 0 is unlimited. The
     files, each an open descriptor, replace the machine's.
     """
-
-    most_bytes: int = 0
-    files: tuple[tuple[str, int], ...] = ()
-
-
-def wrapped(
-    command: Sequence[str], room: Room, level: Isolation, bounds: str, inside: Inside
-) -> list[str]:
-    """Return the command line that runs the command at the level, under a keeper with bounds."""
     network = "on" if room.network else "off"
     place = str(Path(keeper.__file__).parents[2])
     # The path as called may name folders outside the sandbox: ../.venv/bin/python.
@@ -88,7 +86,8 @@ def wrapped(
         case "L3":
             program = Path(command[0])
             readable = (*room.readable, *([program] if program.is_absolute() else []))
-            return [tool("bwrap"), *_bubblewrap(room, readable, inside), "--", *argv]
+            mounts = _mounts(room, readable, most)
+            return [tool("bwrap"), *_bubblewrap(room, mounts, files), "--", *argv]
         case "L2":
             # The keeper needs the new user namespace's capabilities to bring up the loopback device
             # and to mount shared memory; its command drops them.
@@ -104,13 +103,8 @@ def tool(name: str) -> str:
 
 
 def in_memory(room: Room, level: Isolation) -> tuple[str, ...]:
-    match level:
-        case "L3":
-            return (_SHARED_MEMORY, *(() if room.temporary else _TEMPORARY))
-        case "L2":
-            return (_SHARED_MEMORY,)
-        case _:
-            return ()
+    temporary = _TEMPORARY if level == "L3" and not room.temporary else ()
+    return (_SHARED_MEMORY, *temporary) if level in ("L3", "L2") else ()
 
 
 def made_up(room: Room, uid: int, gid: int) -> dict[str, str]:
@@ -145,23 +139,24 @@ def prefix_places(prefix: Path) -> tuple[Path, ...]:
     return tuple(prefix / name for name in names)
 
 
-def _bubblewrap(room: Room, readable: Iterable[Path], inside: Inside) -> Iterator[str]:
+def _bubblewrap(
+    room: Room, mounts: Mapping[Path, Sequence[str]], files: Iterable[tuple[str, int]]
+) -> Iterator[str]:
     yield from ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts")
     yield from ("--die-with-parent", "--as-pid-1", "--cap-drop", "ALL", "--hostname", "localhost")
     if not room.network:
         yield "--unshare-net"
-    mounts = _mounts(room, readable, inside)
     # Bubblewrap begins with an empty root, and makes each folder that a mount needs.
     for path in sorted(mounts, key=lambda path: len(path.parts)):
         yield from mounts[path]
-    for name, handle in inside.files:
+    for name, handle in files:
         yield from ("--file", str(handle), name)
     yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(room.cwd.resolve()))
 
 
-def _mounts(room: Room, readable: Iterable[Path], inside: Inside) -> dict[Path, tuple[str, ...]]:
+def _mounts(room: Room, readable: Iterable[Path], most: int) -> dict[Path, tuple[str, ...]]:
     """Bubblewrap's mounts; writable paths stay writable even below readable ones."""
-    size = ("--size", str(inside.most_bytes)) if inside.most_bytes else ()
+    size = ("--size", str(most)) if most else ()
     mounts: dict[Path, tuple[str, ...]] = {
         Path(name): (*size, "--tmpfs", name) for name in in_memory(room, "L3")
     }

@@ -8,7 +8,6 @@ from typing import Literal
 
 import msgspec
 
-from compat.files import new_folder
 from compat.run.builds import BUILD_SECONDS
 from compat.run.evidence import Ended, Limits, Step, StepName
 from compat.run.isolation import Room
@@ -42,11 +41,6 @@ class StepRunner:
 
     def enter(self, activity: Activity) -> None:
         self._enter(activity, self.cell)
-
-    def make_folders(self) -> None:
-        self.evidence = new_folder(self.evidence)
-        for folder in (self.cell / "home" / "tmp", self.cell / "plugin"):
-            folder.mkdir(parents=True)
 
     def run(
         self,
@@ -124,8 +118,3 @@ class StepRunner:
             output_mb=5,
             disk_mb=suite.disk_mb,
         )
-
-    def add_seconds(self, name: StepName, seconds: float) -> None:
-        step = next(step for step in self.steps if step.name == name)
-        ended = msgspec.structs.replace(step.ended, seconds=step.ended.seconds + seconds)
-        self.steps[self.steps.index(step)] = msgspec.structs.replace(step, ended=ended)

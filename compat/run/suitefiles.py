@@ -41,14 +41,6 @@ from compat.files import read_if_there
 _LEFT_OUT = ("pytest-rerunfailures", "flaky", "pytest-retry", "pytest-randomly")
 
 
-def _suite_files(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*")):
-        parts = path.relative_to(folder).parts
-        is_hidden = "__pycache__" in parts or any(part.startswith(".") for part in parts)
-        if path.is_file() and not is_hidden:
-            yield path
-
-
 def python_texts(folder: Path) -> dict[str, str]:
     return {
         path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8", errors="replace")
@@ -87,7 +79,13 @@ def settings_texts(folder: Path) -> dict[str, str]:
 
 
 def suite_contents(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in _suite_files(folder)}
+    contents: dict[str, bytes] = {}
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        is_hidden = "__pycache__" in parts or any(part.startswith(".") for part in parts)
+        if path.is_file() and not is_hidden:
+            contents["/".join(parts)] = path.read_bytes()
+    return contents
 
 
 def suite_digest(folder: Path) -> str:
@@ -96,8 +94,11 @@ def suite_digest(folder: Path) -> str:
     A table generated from records, between its marks in a document, is excluded: it depends on
     results.
     """
-    listed = ((path.relative_to(folder).as_posix(), path) for path in _suite_files(folder))
-    return _digest((name, _asked(path)) for name, path in listed)
+    contents = suite_contents(folder)
+    for name in [name for name in contents if name.endswith(".md")]:
+        with contextlib.suppress(ValueError):
+            contents[name] = with_table(contents[name].decode(), "").encode()
+    return _digest(contents.items())
 
 
 def _digest(contents: Iterable[tuple[str, bytes]]) -> str:
@@ -105,16 +106,6 @@ def _digest(contents: Iterable[tuple[str, bytes]]) -> str:
     for name, content in contents:
         digest.update(name.encode() + b"\0" + hashlib.sha256(content).digest())
     return digest.hexdigest()
-
-
-def _asked(path: Path) -> bytes:
-    content = path.read_bytes()
-    if path.suffix != ".md":
-        return content
-    try:
-        return with_table(content.decode(), "").encode()
-    except ValueError:
-        return content
 
 
 def suite_tests(folder: Path, below: str = "") -> frozenset[str]:
@@ -240,7 +231,7 @@ def _contents(repository: Path, matrix: Matrix) -> Iterator[tuple[str, bytes]]:
     if not tests.exists():
         raise _fault(matrix, f"the repository has no {matrix.suite.tests!r}", "name its tests")
     top, size, is_package = _top(repository, tests), 0, _holds_tests(repository, tests)
-    above = [parent / "conftest.py" for parent in top.parents if _is_in(parent, repository)]
+    above = [parent / "conftest.py" for parent in top.parents if parent.is_relative_to(repository)]
     below = (
         sorted(top.rglob("*")) if top.is_dir() else [top, *sorted(top.parent.glob("conftest.py"))]
     )
@@ -250,7 +241,7 @@ def _contents(repository: Path, matrix: Matrix) -> Iterator[tuple[str, bytes]]:
             continue
         if is_package and not (_in_tests(parts) or path.name == "conftest.py"):
             continue
-        if not _is_in(path.resolve(), repository.resolve()):
+        if not path.resolve().is_relative_to(repository.resolve()):
             message = f"{'/'.join(parts)} is a link out of the repository"
             raise _fault(matrix, message, "copy the file into the tests")
         content = files.read(path)
@@ -293,7 +284,7 @@ def _helpers(
             parts = path.relative_to(repository).parts
             if any(part in _NO_TESTS or part.startswith(".") for part in parts):
                 continue
-            if path.is_file() and _is_in(path.resolve(), repository.resolve()):
+            if path.is_file() and path.resolve().is_relative_to(repository.resolve()):
                 yield path.relative_to(repository).as_posix(), files.read(path)
 
 
@@ -338,7 +329,7 @@ def project_settings(repository: Path, below: str = "") -> ProjectSettings | Non
     """Return the settings that pytest itself would read: the nearest at the tests or above them."""
     tests, top = repository / below, folders_above(repository)[-1]
     for folder in (tests, *tests.parents):
-        for name in SETTINGS_FILES if _is_in(folder, top) else ():
+        for name in SETTINGS_FILES if folder.is_relative_to(top) else ():
             content = files.read_if_there(folder / name) if folder.is_dir() else None
             if content is None:
                 continue
@@ -366,10 +357,6 @@ def folders_above(folder: Path) -> list[Path]:
     every = [folder, *folder.parents]
     tops = [n for n, place in enumerate(every) if (place / ".git").exists()]
     return every[: tops[0] + 1] if tops else every[:1]
-
-
-def _is_in(path: Path, folder: Path) -> bool:
-    return path == folder or folder in path.parents
 
 
 def _fault(matrix: Matrix, message: str, hint: str) -> DeclarationError:

@@ -216,11 +216,13 @@ class EventHooks:
         for facts in metrics:
             self.stream.send("metric", **facts)
         spellings = dict.fromkeys(text(value, MESSAGE) for value in properties(item, "spelling"))
+        marker = closest_marker(item, "capability")
         self.stream.send(
             "end",
             test=test,
             capability=capability,
-            helper=is_of_helper(item),
+            # The test only tests a file of the suite, and nothing of the subject.
+            helper=marker is not None and marker.kwargs.get("of") == "helper",
             status=attempt.status,
             seconds=seconds,
             raised=attempt.raised,
@@ -252,7 +254,9 @@ class EventHooks:
             attempt.fail(self.describe(error, otherwise=test_line(item)))
         elif report.skipped:
             attempt.skipped = True
-            attempt.missing = attempt.missing or absent_names(getattr(error, "missing", None))
+            missing = getattr(error, "missing", None) or ()
+            names = (missing,) if isinstance(missing, str) else tuple(missing)
+            attempt.missing = attempt.missing or names
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Note a failure that exists only as a report, such as that of a subtest."""
@@ -336,16 +340,6 @@ def reported_id(item: pytest.Item) -> str:
     return capability_of(item) or identifier(item.nodeid).partition("[")[0]
 
 
-def is_of_helper(item: pytest.Item) -> bool:
-    """Whether a test only tests a file of the suite, and nothing of the subject."""
-    marker = closest_marker(item, "capability")
-    return marker is not None and marker.kwargs.get("of") == "helper"
-
-
-def absent_names(missing: Any) -> tuple[str, ...]:
-    return (missing,) if isinstance(missing, str) else tuple(missing or ())
-
-
 def properties(item: pytest.Item, name: str) -> Iterator[Any]:
     """Yield what the test recorded under a name."""
     return (value for key, value in item.user_properties if key == name)
@@ -389,15 +383,11 @@ def test_line(item: pytest.Item) -> str:
 
 
 def suite_folders(options: Any, arguments: list[Any]) -> list[str]:
-    """The folder that is declared as the suite's root, and those named."""
+    """The folder that is declared as the suite's root, and those named, each with a separator."""
     root = getattr(options, "rootdir", None)
-    return [suite_folder(argument) for argument in ([root] if root else []) + list(arguments)]
-
-
-def suite_folder(argument: Any) -> str:
-    """Return the folder that an argument of pytest names, with a separator at its end."""
-    path = os.path.realpath(str(argument).split("::")[0])
-    return (path if os.path.isdir(path) else os.path.dirname(path)) + os.sep
+    named = ([root] if root else []) + list(arguments)
+    paths = [os.path.realpath(str(argument).split("::")[0]) for argument in named]
+    return [(p if os.path.isdir(p) else os.path.dirname(p)) + os.sep for p in paths]
 
 
 if WORKER:

@@ -18,7 +18,12 @@ from typing import Any
 
 def probe(out: str, module: str) -> int:
     """Import `module`, write the facts to `out`, and return the exit code."""
-    watch_signals()
+    # The supervisor asks for all stacks by SIGUSR1. A process started in the background of a shell
+    # inherits an ignored SIGINT and hands it down to its children, which it could not stop then.
+    faulthandler.enable(all_threads=True)
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if os.path.exists(out):
         os.remove(out)
     del sys.argv[1:]
@@ -34,18 +39,6 @@ def probe(out: str, module: str) -> int:
     write_facts(out, {"seconds": seconds, "raised": raised})
     write_facts(out + ".modules", modules)
     return 0 if raised is None else 1
-
-
-def watch_signals() -> None:
-    """Let a supervisor ask for all stacks by SIGUSR1, and let children be stopped by SIGINT.
-
-    A process started in the background of a shell inherits an ignored SIGINT and hands it down to
-    its children.
-    """
-    faulthandler.enable(all_threads=True)
-    faulthandler.register(signal.SIGUSR1, all_threads=True)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def describe(error: BaseException) -> dict[str, str]:
@@ -73,15 +66,12 @@ def frame_place(error: BaseException) -> str:
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
         short = shown_source(file, trace.tb_frame.f_globals, [])
-        if not (file == __file__ or short.startswith(("<", temporary)) or is_importer(file)):
+        # The interesting frame is the one that requested the import.
+        is_importer = os.path.basename(os.path.dirname(file)) == "importlib"
+        if not (file == __file__ or short.startswith(("<", temporary)) or is_importer):
             where = f"{short}:{trace.tb_lineno}"
         trace = trace.tb_next
     return where
-
-
-def is_importer(file: str) -> bool:
-    """The interesting frame is the one that requested the import."""
-    return os.path.basename(os.path.dirname(file)) == "importlib"
 
 
 def loaded() -> list[str]:
