@@ -10,7 +10,7 @@ import datetime
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cached_property, partial
+from functools import cached_property
 
 import msgspec
 from packaging.version import InvalidVersion, Version
@@ -79,7 +79,21 @@ class CheckoutCells:
         self.workspace = workspace
         self.checkout = checkout
         self.released = workspace.facts_of(catalogue)
-        self.facts = facts_of_checkout(workspace.matrix, catalogue, _release(checkout, moment))
+        release = Release(
+            version=Version(checkout.version.public),
+            artifacts=tuple(
+                Artifact(
+                    filename=wheel.path.rpartition("/")[2],
+                    tags=wheel.tags,
+                    requires_python=wheel.published.requires_python,
+                    uploaded=moment,
+                    sha256=wheel.sha256,
+                )
+                for wheel in checkout.wheels
+            ),
+            published=checkout.wheels[0].published,
+        )
+        self.facts = facts_of_checkout(workspace.matrix, catalogue, release)
         self.records: dict[str, list[Record]] = {}
         # How long each test function took in the last run of a cell, in the order of the run.
         self.seconds: dict[str, dict[str, float]] = {}
@@ -203,7 +217,25 @@ class CheckoutCells:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 self._store.add(record)
 
-        locking = partial(self._locking, pairs, machine)
+        def locking() -> Callable[[str], LockResult]:
+            locker, source = machine.locker(), self.workspace.source
+            every = {cell.id: cell for cell in checkout_cells(self.facts)}
+
+            def lock(name: str) -> LockResult:
+                cell = every[name]
+                facts = facts_for(self.facts, cell)
+                fate = fate_of(facts, cell)
+                if isinstance(fate, Infeasible):
+                    return fate
+                pin = self.pin_of(cell)
+                released = self.workspace.lock(pairs[name]) if pairs[name] else None
+                alike = released and exchanged_subject(released, self.released, facts, cell, pin)
+                return alike or locked_cell(
+                    facts, cell, CheckoutLocker(locker, pin), source.package
+                )
+
+            return lock
+
         wheels = tuple((wheel.sha256, wheel.path) for wheel in self.checkout.wheels)
         options = msgspec.structs.replace(options, wheels=wheels)
         batch = Batch(self.workspace, machine, options, add, locking, keep_lock)
@@ -235,23 +267,6 @@ class CheckoutCells:
         because = "" if verdict.obstacle is None else verdict.obstacle.because
         return cell_difference(self.released_verdict(beside), verdict, moved, because)
 
-    def _locking(self, pairs: Mapping[str, str], machine: Machine) -> Callable[[str], LockResult]:
-        locker, source = machine.locker(), self.workspace.source
-        every = {cell.id: cell for cell in checkout_cells(self.facts)}
-
-        def lock(name: str) -> LockResult:
-            cell = every[name]
-            facts = facts_for(self.facts, cell)
-            fate = fate_of(facts, cell)
-            if isinstance(fate, Infeasible):
-                return fate
-            pin = self.pin_of(cell)
-            released = self.workspace.lock(pairs[name]) if pairs[name] else None
-            alike = released and exchanged_subject(released, self.released, facts, cell, pin)
-            return alike or locked_cell(facts, cell, CheckoutLocker(locker, pin), source.package)
-
-        return lock
-
     def pin_of(self, cell: Cell) -> Pin:
         matrix = self.workspace.matrix
         tags = accepted_tags(cell.on(matrix.interpreters.name).version, matrix.platform)
@@ -267,21 +282,6 @@ def refuse_no_cells(choice: CheckoutChoice) -> None:
     if not choice.cells:
         why = outside(choice.infeasible) if choice.infeasible else "the matrix has no such places"
         raise NothingToDo.of(f"no cell of the checkout is left to run; {why}")
-
-
-def _release(checkout: BuiltCheckout, moment: datetime.datetime) -> Release:
-    artifacts = tuple(
-        Artifact(
-            filename=wheel.path.rpartition("/")[2],
-            tags=wheel.tags,
-            requires_python=wheel.published.requires_python,
-            uploaded=moment,
-            sha256=wheel.sha256,
-        )
-        for wheel in checkout.wheels
-    )
-    version = Version(checkout.version.public)
-    return Release(version=version, artifacts=artifacts, published=checkout.wheels[0].published)
 
 
 class Comparison(Value, frozen=True, kw_only=True):

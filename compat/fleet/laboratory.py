@@ -3,9 +3,8 @@
 import datetime
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -99,7 +98,7 @@ class LockLaboratory:
             return decode_lock(read(Path(name)).decode(errors="replace"), name)
         lock = self._workspace.lock(name)
         if lock is None:
-            result = self._ran(partial(self._machine.run, [name], RunOptions()), name)
+            result = self._ran(name, name)
             lock = self._workspace.lock(name)
             if lock is None:
                 hint = f"compat find repair {self._workspace.name} {name} shows the smallest change"
@@ -159,13 +158,7 @@ class LockLaboratory:
         cell = self._cells.get(_key(lock))
         for _ in range(1 + RETRIES):
             self._machine.tell(f"run {self.runs + 1}: {what}")
-            if cell is None:
-                batch = Batch(
-                    self._workspace, self._machine, RunOptions(), lambda r, _: self._store.add(r)
-                )
-                self._ran(partial(batch.run, [], {_name(lock): lock}), what)
-            else:
-                self._ran(partial(self._machine.run, [cell], RunOptions()), what)
+            self._ran(cell or _name(lock), what, None if cell else lock)
             records = self.results(lock)
             if len(records) > before:
                 return records[-1]
@@ -217,11 +210,17 @@ class LockLaboratory:
             (good, modules), (bad, _) = releases
             return api_change(good, bad, modules, text, is_older=is_older)
 
-    def _ran(self, run: Callable[[], BatchResult], what: str) -> BatchResult:
+    def _ran(self, name: str, what: str, lock: Lock | None = None) -> BatchResult:
+        """Run a cell, or a lock that is no cell's."""
         spent = (self._machine.clock() - self._began).total_seconds()
         if self._budget is not None and spent >= self._budget:
             raise SearchStopped(f"the budget is spent before {what}")
-        result = run()
+        if lock is None:
+            result = self._machine.run([name], RunOptions())
+        else:
+            add = self._store.add
+            batch = Batch(self._workspace, self._machine, RunOptions(), lambda r, _: add(r))
+            result = batch.run([], {name: lock})
         if self._machine.cancel.is_set():
             raise SearchStopped("it was interrupted")
         self.runs += 1

@@ -156,9 +156,9 @@ class Builder:
 
     def __call__(self, inputs: Inputs, pin: Pin) -> Published | Refusal:
         order = Order(pin=pin, python=inputs.python, as_of=inputs.as_of)
-        if order.key not in self._known:
-            self._known[order.key] = self._asked(order, inputs.cell)
-        return self._known[order.key]
+        if (key := order.key) not in self._known:
+            self._known[key] = self._asked(order, inputs.cell)
+        return self._known[key]
 
     def _asked(self, order: Order, cell: str) -> Published | Refusal:
         shop = self._shop_of(order.python)

@@ -7,7 +7,6 @@ look; it was read before any code of the cell ran.
 """
 
 import base64
-import binascii
 import hashlib
 import os
 import tempfile
@@ -19,25 +18,12 @@ from compat.run.evidence import Limits
 from compat.run.installed import Distribution
 from compat.run.isolation import Room
 from compat.run.supervise import run_limited
-from compat.value import Value
 
 _HASH_BYTES = 32
 # A large library has 4,000 modules, which take 20 s. Only hostile sources need more.
 _COMPILING = Limits(
     wall_seconds=300, silence_seconds=60, memory_mb=2000, processes=4, output_mb=1, disk_mb=1000
 )
-
-
-class Source(Value, frozen=True):
-    """A module below site-packages as a RECORD names it; the sha256 is in hexadecimal."""
-
-    folder: str
-    stem: str
-    sha256: str
-
-    @property
-    def path(self) -> str:
-        return os.path.join(self.folder, f"{self.stem}.py")
 
 
 class BytecodeStore:
@@ -58,10 +44,30 @@ class BytecodeStore:
         known = _known(self.place)
         folders = _Folders(site_packages)
         lent = 0
-        for source in sources(distributions):
-            if source.sha256 in known and folders.is_plain(source.folder):
-                lent += _lent(site_packages, source, self.tag, self.place)
+        for path, sha256 in sources(distributions):
+            if sha256 in known and folders.is_plain(os.path.dirname(path)):
+                lent += self._lent(os.path.join(site_packages, path), sha256)
         return lent
+
+    def _lent(self, path: str, sha256: str) -> bool:
+        """Copy one file from the cache, if the source matches its RECORD; remove a torn one."""
+        folder, name = os.path.split(path)
+        target = os.path.join(folder, "__pycache__", f"{name[:-3]}.{self.tag}.pyc")
+        try:
+            if hashlib.sha256(compiling.source_of(path)).hexdigest() != sha256:
+                return False
+            shelf = os.path.join(self.place, sha256[:2], sha256)
+            with open(shelf, "rb", buffering=0) as file:
+                stored = file.read()
+            if hashlib.sha256(stored[_HASH_BYTES:]).digest() != stored[:_HASH_BYTES]:
+                os.unlink(shelf)
+                return False
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with open(os.open(target, flags, 0o644), "wb", buffering=0) as file:
+                file.write(stored[_HASH_BYTES:])
+        except OSError:
+            return False
+        return True
 
     def harvest(
         self,
@@ -76,11 +82,9 @@ class BytecodeStore:
         known = _known(self.place)
         folders = _Folders(site_packages)
         missing = {
-            source.sha256: os.path.join(folders.site, source.path)
-            for source in sources(distributions)
-            if source.sha256 not in known
-            and source.path in used
-            and folders.is_plain(source.folder)
+            sha256: os.path.join(folders.site, path)
+            for path, sha256 in sources(distributions)
+            if sha256 not in known and path in used and folders.is_plain(os.path.dirname(path))
         }
         if not missing:
             return 0
@@ -101,27 +105,20 @@ class BytecodeStore:
         return len(_known(self.place) & missing.keys())
 
 
-def sources(distributions: Iterable[Distribution]) -> Iterator[Source]:
-    for distribution in distributions:
-        for path, digest in distribution.files.items():
-            if source := source_of_row(path, digest):
-                yield source
-
-
-def source_of_row(path: str, digest: str) -> Source | None:
-    algorithm, _, value = digest.partition("=")
-    if not path.endswith(".py") or algorithm != "sha256":
-        return None
-    folder, _, name = path.rpartition("/")
-    if {"", ".", ".."} & set(path.split("/")) or not path.isprintable() or "\\" in path:
-        return None
-    try:
-        raw = base64.b64decode(value + "=" * (-len(value) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    return (
-        Source(folder=folder, stem=name[:-3], sha256=raw.hex()) if len(raw) == _HASH_BYTES else None
-    )
+def sources(distributions: Iterable[Distribution]) -> Iterator[tuple[str, str]]:
+    """Yield each module below site-packages that a RECORD names, and its sha256 in hexadecimal."""
+    for path, digest in (row for each in distributions for row in each.files.items()):
+        algorithm, _, value = digest.partition("=")
+        if not path.endswith(".py") or algorithm != "sha256":
+            continue
+        if {"", ".", ".."} & set(path.split("/")) or not path.isprintable() or "\\" in path:
+            continue
+        try:
+            raw = base64.b64decode(value + "=" * (-len(value) % 4), altchars=b"-_", validate=True)
+        except ValueError:
+            continue
+        if len(raw) == _HASH_BYTES:
+            yield path, raw.hex()
 
 
 class _Folders:
@@ -143,29 +140,6 @@ class _Folders:
                 except OSError:
                     pass
         return self.plain[folder]
-
-
-def _lent(site_packages: Path, source: Source, tag: str, place: Path) -> bool:
-    """Copy one file from the cache, if the source matches its RECORD; remove a torn one."""
-    target = os.path.join(site_packages, source.folder, "__pycache__", f"{source.stem}.{tag}.pyc")
-    try:
-        content = compiling.source_of(os.path.join(site_packages, source.path))
-        if hashlib.sha256(content).hexdigest() != source.sha256:
-            return False
-        shelf = os.path.join(place, source.sha256[:2], source.sha256)
-        with open(shelf, "rb", buffering=0) as file:
-            stored = file.read()
-        if hashlib.sha256(stored[_HASH_BYTES:]).digest() != stored[:_HASH_BYTES]:
-            os.unlink(shelf)
-            return False
-        descriptor = os.open(
-            target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
-        )
-        with open(descriptor, "wb", buffering=0) as file:
-            file.write(stored[_HASH_BYTES:])
-    except OSError:
-        return False
-    return True
 
 
 def _known(place: Path) -> frozenset[str]:

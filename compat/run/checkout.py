@@ -23,7 +23,6 @@ from compat.lock.refusals import error_before_failure, own_error
 from compat.lock.uv import NETWORK_SIGNS, Done, index_arguments, run_tool
 from compat.plan.platform import accepted_tags, admits
 from compat.run.builds import Workshop, build_room
-from compat.run.evidence import Ended
 from compat.run.supervise import run_limited
 from compat.value import Value
 
@@ -333,6 +332,7 @@ def built_checkout(
 
 
 def _built(copy: SourceCopy, place: Path, shop: Workshop, order: CheckoutOrder) -> Path:
+    source = without_credentials(order.source)
     room = build_room(place, log := place / "build.log", shop)
     command = [
         *(find_uv_bin(), "build", "--wheel", "--no-config", "--no-progress", "--color=never"),
@@ -343,8 +343,20 @@ def _built(copy: SourceCopy, place: Path, shop: Workshop, order: CheckoutOrder) 
     readable = (*room.readable, *copy.readable)
     room = replace(room, writable=(place.parent,), readable=readable)
     ended = run_limited(command, room, shop.limits, level=shop.level)
-    if ended.by != "exit" or ended.exit_code != 0:
-        raise _failure(ended, log.read_text(encoding="utf-8", errors="replace"), order)
+    if ended.by != "exit":
+        raise ToolFailed.of(f"the build ended by {ended.by}", path=source)
+    if ended.exit_code != 0:
+        text = log.read_text(encoding="utf-8", errors="replace")
+        # uv draws a tree beside its messages.
+        drawn = " \u2502\u251c\u2500\u25b6\u2570\u00d7"
+        printed = [line.strip(drawn) for line in text.splitlines() if line.strip()]
+        own = error_before_failure(text) or own_error(text)
+        why = one_line(own or next(iter(printed[-1:]), "it said nothing"))
+        if any(sign in text for sign in NETWORK_SIGNS):
+            hint = "check the network and the index, then again"
+            raise IndexUnreachable.of(f"cannot be built: {why}", path=source, hint=hint)
+        hint = f"uv build --wheel {source} shows the whole of it"
+        raise BuildFailed.of(f"cannot be built: {why}", path=source, hint=hint)
     # The folder is hostile: links are not accepted as wheels.
     wheels = [
         path for path in (place / "wheels").glob("*.whl") if stat.S_ISREG(path.lstat().st_mode)
@@ -352,24 +364,6 @@ def _built(copy: SourceCopy, place: Path, shop: Workshop, order: CheckoutOrder) 
     if len(wheels) != 1:
         raise BuildFailed.of(f"the build left {len(wheels)} wheels, not one", path=order.source)
     return wheels[0]
-
-
-def _failure(
-    ended: Ended, log: str, order: CheckoutOrder
-) -> BuildFailed | ToolFailed | IndexUnreachable:
-    source = without_credentials(order.source)
-    if ended.by != "exit":
-        return ToolFailed.of(f"the build ended by {ended.by}", path=source)
-    # uv draws a tree beside its messages.
-    drawn = " \u2502\u251c\u2500\u25b6\u2570\u00d7"
-    printed = [line.strip(drawn) for line in log.splitlines() if line.strip()]
-    own = error_before_failure(log) or own_error(log)
-    why = one_line(own or next(iter(printed[-1:]), "it said nothing"))
-    if any(sign in log for sign in NETWORK_SIGNS):
-        hint = "check the network and the index, then again"
-        return IndexUnreachable.of(f"cannot be built: {why}", path=source, hint=hint)
-    hint = f"uv build --wheel {source} shows the whole of it"
-    return BuildFailed.of(f"cannot be built: {why}", path=source, hint=hint)
 
 
 def _wheel(path: Path, order: CheckoutOrder) -> CheckoutWheel:

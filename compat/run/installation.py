@@ -134,7 +134,7 @@ class Installation:
         self.environment.split(only, runner)
         if shelf is not None:
             # Complete now: nothing is added later to files that cells share.
-            every = {source.path for source in sources(runner.distributions)}
+            every = {path for path, _ in sources(runner.distributions)}
             python = Path(self.bench.python)
             self._bytecode.harvest(runner.packages, runner.distributions, every, python)
             self._bytecode.lend(runner.packages, runner.distributions)
