@@ -354,16 +354,14 @@ def compared(
 
 def _alone(differences: Sequence[CellDifference]) -> set[str]:
     """These are cells without an answer, and those that fail as no other does."""
-    counts = Counter(sign for known in differences for sign in _signs(known))
+    signs: dict[str, set[str]] = {}
+    for known in differences:
+        worse = {change.id for change in known.capabilities if change.is_worse}
+        breaks = known.difference == "breaks"
+        signs[known.cell] = (worse or {known.outcome_after}) if breaks else set()
+    counts = Counter(sign for own in signs.values() for sign in own)
     return {
         known.cell
         for known in differences
-        if known.after == "unknown" or any(counts[sign] == 1 for sign in _signs(known))
+        if known.after == "unknown" or any(counts[sign] == 1 for sign in signs[known.cell])
     }
-
-
-def _signs(known: CellDifference) -> set[str]:
-    if known.difference != "breaks":
-        return set()
-    worse = {change.id for change in known.capabilities if change.is_worse}
-    return worse or {known.outcome_after}

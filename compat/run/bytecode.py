@@ -11,6 +11,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Collection, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from compat.run import compiling
@@ -42,11 +43,11 @@ class BytecodeStore:
         ones are skipped.
         """
         known = _known(self.place)
-        folders = _Folders(site_packages)
-        lent = 0
-        for path, sha256 in sources(distributions):
-            if sha256 in known and folders.is_plain(os.path.dirname(path)):
-                lent += self._lent(os.path.join(site_packages, path), sha256)
+        site, is_plain, lent = os.path.realpath(site_packages), cache(_is_plain), 0
+        for name, sha256 in sources(distributions):
+            path = os.path.join(site, name)
+            if sha256 in known and is_plain(os.path.dirname(path)):
+                lent += self._lent(path, sha256)
         return lent
 
     def _lent(self, path: str, sha256: str) -> bool:
@@ -80,11 +81,12 @@ class BytecodeStore:
         write to it, so it is not the one in the cell's own folder.
         """
         known = _known(self.place)
-        folders = _Folders(site_packages)
+        site, is_plain = os.path.realpath(site_packages), cache(_is_plain)
         missing = {
-            sha256: os.path.join(folders.site, path)
-            for path, sha256 in sources(distributions)
-            if sha256 not in known and path in used and folders.is_plain(os.path.dirname(path))
+            sha256: path
+            for name, sha256 in sources(distributions)
+            if sha256 not in known and name in used
+            if is_plain(os.path.dirname(path := os.path.join(site, name)))
         }
         if not missing:
             return 0
@@ -121,25 +123,16 @@ def sources(distributions: Iterable[Distribution]) -> Iterator[tuple[str, str]]:
             yield path, raw.hex()
 
 
-class _Folders:
+def _is_plain(path: str) -> bool:
     """A folder that is reached through a link is not ours to use."""
-
-    def __init__(self, site_packages: Path) -> None:
-        self.site = os.path.realpath(site_packages)
-        self.plain: dict[str, bool] = {}
-
-    def is_plain(self, folder: str) -> bool:
-        if folder not in self.plain:
-            path = os.path.join(self.site, folder) if folder else self.site
-            cache = os.path.join(path, "__pycache__")
-            self.plain[folder] = False
-            if os.path.isdir(path) and os.path.realpath(path) == path:
-                try:
-                    os.makedirs(cache, exist_ok=True)
-                    self.plain[folder] = not os.path.islink(cache)
-                except OSError:
-                    pass
-        return self.plain[folder]
+    cache = os.path.join(path, "__pycache__")
+    if not os.path.isdir(path) or os.path.realpath(path) != path:
+        return False
+    try:
+        os.makedirs(cache, exist_ok=True)
+    except OSError:
+        return False
+    return not os.path.islink(cache)
 
 
 def _known(place: Path) -> frozenset[str]:

@@ -53,7 +53,14 @@ class Installation:
             self.pins = self.job.lock.library_pins
         local_wheels = self._local_wheels()
         forced = inputs.injected_pin if inputs.install_as_python is not None else None
-        sources = self._source_pins()
+        named = set(map(parse_release, self.job.builds))
+        sources = [
+            pin
+            for pin in self.pins
+            if pin.name in self.job.lock.builds
+            and (pin.name, pin.version) in named
+            and pin != forced
+        ]
         self.steps.enter("install")
         wheels = self._build_wheels(sources)
         if len(wheels) < len(sources):
@@ -190,15 +197,6 @@ class Installation:
         self._seals.keep(self.environment, new, wrong)
         self.misrecorded = wrong + self._misrecorded_beside
         return True
-
-    def _source_pins(self) -> list[Pin]:
-        named, lock = set(map(parse_release, self.job.builds)), self.job.lock
-        forced = lock.inputs.injected_pin if lock.inputs.install_as_python is not None else None
-        return [
-            p
-            for p in self.pins
-            if p.name in lock.builds and (p.name, p.version) in named and p != forced
-        ]
 
     def _build_wheels(self, pins: list[Pin]) -> list[Path]:
         bench, inputs, log = self.bench, self.job.lock.inputs, self.steps.evidence / "install.log"

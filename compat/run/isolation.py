@@ -86,8 +86,17 @@ def wrapped(
         case "L3":
             program = Path(command[0])
             readable = (*room.readable, *([program] if program.is_absolute() else []))
+            own = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
+            own += ["--die-with-parent", "--as-pid-1", "--cap-drop", "ALL", "--hostname"]
+            own += ["localhost", *([] if room.network else ["--unshare-net"])]
             mounts = _mounts(room, readable, most)
-            return [tool("bwrap"), *_bubblewrap(room, mounts, files), "--", *argv]
+            # Bubblewrap begins with an empty root, and makes each folder that a mount needs.
+            for path in sorted(mounts, key=lambda path: len(path.parts)):
+                own += mounts[path]
+            for name, handle in files:
+                own += ["--file", str(handle), name]
+            own += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(room.cwd.resolve())]
+            return [tool("bwrap"), *own, "--", *argv]
         case "L2":
             # The keeper needs the new user namespace's capabilities to bring up the loopback device
             # and to mount shared memory; its command drops them.
@@ -137,21 +146,6 @@ def prefix_places(prefix: Path) -> tuple[Path, ...]:
         return (prefix,)
     names = ("bin", "include", "lib", "lib64", "libexec", "pyvenv.cfg", "share")
     return tuple(prefix / name for name in names)
-
-
-def _bubblewrap(
-    room: Room, mounts: Mapping[Path, Sequence[str]], files: Iterable[tuple[str, int]]
-) -> Iterator[str]:
-    yield from ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts")
-    yield from ("--die-with-parent", "--as-pid-1", "--cap-drop", "ALL", "--hostname", "localhost")
-    if not room.network:
-        yield "--unshare-net"
-    # Bubblewrap begins with an empty root, and makes each folder that a mount needs.
-    for path in sorted(mounts, key=lambda path: len(path.parts)):
-        yield from mounts[path]
-    for name, handle in files:
-        yield from ("--file", str(handle), name)
-    yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(room.cwd.resolve()))
 
 
 def _mounts(room: Room, readable: Iterable[Path], most: int) -> dict[Path, tuple[str, ...]]:

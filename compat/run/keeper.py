@@ -188,8 +188,7 @@ def _started(start: Start, variables: dict[bytes, bytes], is_init: bool) -> int:
     # The command must not reach its keeper's memory and pipes through /proc: the report is there.
     libc = ctypes.CDLL(None)
     libc.prctl(_DUMPABLE, 0, 0, 0, 0)
-    pid = os.fork()
-    if pid == 0:
+    if (pid := os.fork()) == 0:
         try:
             libc.prctl(_DUMPABLE, 1, 0, 0, 0)
             _exec(start, variables, is_init)

@@ -50,8 +50,11 @@ STDERR = os.dup(2)
 class Stream:
     """The events file: each event is one write of one line, and only this process writes."""
 
-    def __init__(self, path: str) -> None:
-        """Open the file for appending; a child started by a test does not inherit it."""
+    def __init__(self) -> None:
+        path = os.environ.get("COMPAT_EVENTS")
+        if not path:
+            raise pytest.UsageError("COMPAT_EVENTS does not name the file that takes the events")
+        # A child started by a test does not inherit it.
         self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         self.owner = os.getpid()
         self.held = b""
@@ -124,37 +127,18 @@ class EventHooks:
             return
         call = getattr(report, "call", None)
         error = call.excinfo.value if call is not None and call.excinfo is not None else None
-        self.stream.send(
-            "collect-error",
-            file=identifier(collector.nodeid),
-            raised=self.collect_failure(error, report, collector.nodeid),
-        )
-
-    def collect_failure(
-        self, error: BaseException | None, report: Any, nodeid: str
-    ) -> dict[str, Any]:
-        """pytest wraps a failed collection in its own error; return the original."""
-        if error is None:
-            where = text(nodeid, MESSAGE)
-            return {"type": "CollectError", "message": last_line(report), "where": where}
-        return self.describe(error.__cause__ or error, otherwise=nodeid)
+        where = text(collector.nodeid, MESSAGE)
+        raised = {"type": "CollectError", "message": last_line(report), "where": where}
+        if error is not None:
+            # pytest wraps a failed collection in its own error.
+            raised = self.describe(error.__cause__ or error, otherwise=collector.nodeid)
+        self.stream.send("collect-error", file=identifier(collector.nodeid), raised=raised)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
         """Skip tests that cannot run here, and those outside the core if only it was requested."""
-        self.leave_out(config, items)
-        core = os.environ.get("COMPAT_CORE")
-        if core is None:
-            return
-        asked = frozenset(core.splitlines())
-        selected = [item for item in items if reported_id(item) in asked]
-        deselected = [item for item in items if reported_id(item) not in asked]
-        config.hook.pytest_deselected(items=deselected)
-        items[:] = selected
-
-    def leave_out(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         newer = set(os.environ.get("COMPAT_NEWER", "").splitlines())
         marks = network_marks(config) if os.environ.get("COMPAT_OFFLINE") else []
         left: dict[str, list[pytest.Item]] = {}
@@ -168,6 +152,14 @@ class EventHooks:
             config.hook.pytest_deselected(items=tests)
             functions = sorted({identifier(test.nodeid).partition("[")[0] for test in tests})
             self.stream.send("left-out", why=why, tests=functions)
+        core = os.environ.get("COMPAT_CORE")
+        if core is None:
+            return
+        asked = frozenset(core.splitlines())
+        selected = [item for item in items if reported_id(item) in asked]
+        deselected = [item for item in items if reported_id(item) not in asked]
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = selected
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self.stream.send("collected", count=len(session.items))
@@ -278,7 +270,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
         cause = error.__cause__ or error
         known = early_config.known_args_namespace
         suites = suite_folders(known, known.file_or_dir)
-        open_events().send("collect-error", raised=facts_of(cause, suites))
+        Stream().send("collect-error", raised=facts_of(cause, suites))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -296,7 +288,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     for mark in MARKS:
         config.addinivalue_line("markers", mark + ": of a plugin that a cell does not load")
-    config.pluginmanager.register(EventHooks(config, open_events()), "compat-events")
+    config.pluginmanager.register(EventHooks(config, Stream()), "compat-events")
 
 
 def network_marks(config: pytest.Config) -> list[str]:
@@ -307,13 +299,6 @@ def network_marks(config: pytest.Config) -> list[str]:
         if NETWORK.search(name) or (NEEDS_NETWORK.search(line) and not NEEDS_NONE.search(line)):
             marks.append(name)
     return [name for name in marks if name and not NEEDS_NONE.search(name.replace("_", " "))]
-
-
-def open_events() -> Stream:
-    path = os.environ.get("COMPAT_EVENTS")
-    if not path:
-        raise pytest.UsageError("COMPAT_EVENTS does not name the file that takes the events")
-    return Stream(path)
 
 
 def is_ours(error: BaseException) -> bool:
