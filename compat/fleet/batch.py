@@ -54,8 +54,7 @@ class Machine(Protocol):
     cancel: threading.Event
     progress: Reporting
 
-    def run(self, cells: Sequence[str], options: "RunOptions") -> "BatchResult":
-        """Lock, run and record cells of its matrix."""
+    def run(self, cells: Sequence[str], options: "RunOptions") -> "BatchResult": ...
 
     def clock(self) -> datetime.datetime: ...
 
@@ -69,8 +68,7 @@ class Machine(Protocol):
 
     def locker(self) -> Locker: ...
 
-    def redacted(self, text: str) -> str:
-        """Return the text with this machine's private details removed."""
+    def redacted(self, text: str) -> str: ...
 
     def tell(self, line: str) -> None: ...
 

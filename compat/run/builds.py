@@ -129,11 +129,7 @@ def _built_wheel(place: Path, pin: Pin) -> Path:
 
 
 def _on_shelf(shop: Workshop, order: Order, wheel: Path) -> Path:
-    """The cached wheel of equal orders, if caching is safe.
-
-    Only at L3 can no suite write to the shelf. Without a date, tomorrow's tools may build something
-    else.
-    """
+    """Cached only at L3, where no suite can write, and by date: tools of tomorrow may differ."""
     if shop.level != "L3" or order.as_of is None:
         return wheel
     shelf = Path(shop.shelf)

@@ -39,9 +39,7 @@ class BytecodeStore:
         self.magic = magic
 
     def lend(self, site_packages: Path, distributions: Iterable[Distribution]) -> int:
-        """Call before any code of the cell has run. Existing files stay; unreadable or unwritable
-        ones are skipped.
-        """
+        """Call before any code of the cell has run; what cannot be read or written is skipped."""
         known = _known(self.place)
         site, is_plain, lent = os.path.realpath(site_packages), cache(_is_plain), 0
         for name, sha256 in sources(distributions):

@@ -44,10 +44,7 @@ class CacheItem(Value, frozen=True, kw_only=True):
 
 
 def cache_items(cache: Path) -> Iterator[CacheItem]:
-    """Yield the items of each isolation level, and of the layout before folders by level.
-
-    Cells appear only if they were stored with `--keep`. Each wheel is an item.
-    """
+    """Cells appear only if they were stored with `--keep`. Each wheel is an item."""
     folders = _level_folders(cache)
     for folder in folders:
         yield from _wheels(cache, folder / "sandbox" / "uv")
@@ -74,9 +71,7 @@ def _level_folders(cache: Path) -> list[Path]:
 def unused_items(
     items: Iterable[CacheItem], now: float, *, seconds: float, most: int | None = None
 ) -> tuple[CacheItem, ...]:
-    """Return the items unused for this many seconds, then the least recently used of the rest until
-    at most `most` bytes remain.
-    """
+    """Those unused for so long, then the least recently used until `most` bytes remain."""
     oldest_first = sorted(items, key=lambda item: item.used)
     idle = [item for item in oldest_first if now - item.used > IN_USE_SECONDS]
     left = sum(item.size for item in oldest_first)
@@ -89,10 +84,7 @@ def unused_items(
 
 
 def remove_items(items: Sequence[CacheItem], cache: Path, variables: Mapping[str, str]) -> None:
-    """Remove the items; `variables` is what uv sees of the environment.
-
-    Raises ToolFailed when uv does not answer, and OSError when something cannot be removed.
-    """
+    """Raises ToolFailed when uv does not answer, OSError when an item cannot be removed."""
     wheels = [cache / item.name for item in items if item.kind == "packages"]
     for wheel in wheels:
         for path in (wheel, *(wheel.with_name(wheel.name + end) for end in _ABOUT_A_WHEEL)):

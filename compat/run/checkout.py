@@ -177,10 +177,7 @@ def newer_tests(
 
 
 def changed_tests(path: str, now: str, then: str | None) -> list[str]:
-    """Return the ids of the changed tests of a file.
-
-    Returns the file itself where it is new, or where something besides its tests changed.
-    """
+    """Or the file itself where it is new, or something besides its tests changed."""
     try:
         before, after = _parts(then or ""), _parts(now)
     except (SyntaxError, ValueError, RecursionError):
@@ -271,9 +268,7 @@ class BuiltCheckout(Value, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name of its records: its commit. With uncommitted changes or no commit, the digest of
-        its first wheel is added.
-        """
+        """The commit; with uncommitted changes or without one, the first wheel's digest, too."""
         digest = self.wheels[0].sha256[:_DIGITS]
         if not self.commit:
             return f"wheel-{digest}"

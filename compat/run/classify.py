@@ -84,9 +84,7 @@ def missing_in(text: str) -> list[str]:
 
 
 def internal_error(evidence: Evidence) -> Failed | None:
-    """Return the fault of tests that crash pytest itself, unless code of the subject raised it: a
-    plain run crashes there, too.
-    """
+    """Tests crash pytest itself, and not by the subject's code, which a plain run meets, too."""
     raised = evidence.internal_error
     if raised is None or raised.where.partition("/")[0] in evidence.modules:
         return None
@@ -129,10 +127,7 @@ _OUR_PLUGIN = re.compile(
 
 
 def classify(evidence: Evidence) -> Outcome:
-    """Return the outcome: the first failure in the order of the stages, else a pass.
-
-    A run without a suite (a canary) passes with its import.
-    """
+    """The first failure in the order of the stages. Without a suite (a canary) an import passes."""
     fault = _install(evidence) or _difference("install", evidence.expected, evidence.installed)
     if fault is None and evidence.modified_files:
         # This check comes first, whatever the step's exit: the rest depends on it.
@@ -233,10 +228,9 @@ def _collection(evidence: Evidence) -> Failed | None:
 
 
 def _report(evidence: Evidence) -> Failed | None:
-    """Check that pytest, its exit code, its events and the suite's files agree.
+    """Code of the cell can write events or exit in its own way: all must agree.
 
-    Code of the cell can write events or exit in its own way. Evidence from before 22 November 2026
-    has no exit code of pytest.
+    Evidence from before 22 November 2026 has no exit code of pytest.
     """
     step = _ended(evidence, "suite", "test")
     if isinstance(step, Failed) or evidence.pytest_exit is None:
@@ -332,10 +326,7 @@ def _difference(
 
 
 def _ended(evidence: Evidence, name: StepName, stage: Stage, subject: str = "") -> Step | Failed:
-    """The step if it ended by itself, else the failure.
-
-    A step that waited for a crashed process fails with that crash.
-    """
+    """The step, or the failure that ended it: of a crashed child, if it waited for one."""
     step = next((step for step in evidence.steps if step.name == name), None)
     if step is None:
         return Failed(stage=stage, cause="worker", subject=f"the {name} step never began")

@@ -21,11 +21,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def open_plain(folder: Path, name: str) -> int:
-    """Return a descriptor of the plain file `name`, a path below the folder; raise OSError for
-    anything else.
-
-    Each part of the path is opened by itself, so that none can be a link.
-    """
+    """Open a plain file, each part of its path by itself: none can be a link. Raises OSError."""
     *parents, last = name.split("/")
     if "" in (*parents, last) or ".." in (*parents, last):
         raise OSError(f"{name!r} is not a path below a folder")

@@ -233,11 +233,7 @@ class Installation:
 
 
 def own_copies(site: Path, folders: Iterable[str]) -> tuple[Path, ...]:
-    """Replace links by copies in these folders below site-packages, and return the existing
-    folders.
-
-    Their files are links that other cells share. No code of the cell ran yet.
-    """
+    """Replace links, which other cells share, before any code runs; return existing folders."""
     owned = []
     for name in folders:
         folder = site / name

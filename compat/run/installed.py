@@ -128,11 +128,7 @@ class Environment:
 
     @contextlib.contextmanager
     def beside(self) -> Iterator[None]:
-        """Move the installed files aside while an installer runs.
-
-        It queries the environment's interpreter: it finds a bare one. Its new files are merged
-        later.
-        """
+        """Show an installer a bare environment, as it queries its interpreter; merge new files."""
         before, venv = self.cell / "before", self.cell / "venv"
         venv.rename(before)
         shutil.copytree(self.cell / "bare", venv, symlinks=True)
@@ -199,11 +195,7 @@ class Environment:
         return self.compare()
 
     def split(self, names: Collection[str], other: "Environment") -> None:
-        """Move the distributions of these names into another, empty environment.
-
-        Call after `compare` and before code of the cell runs: hashed files are moved, so they need
-        not be read again.
-        """
+        """Call after `compare` and before code of the cell runs: moved files are not read again."""
         moved = tuple(d for d in self.distributions if d.name in names)
         self.distributions = tuple(d for d in self.distributions if d.name not in names)
         other.distributions = moved
@@ -261,10 +253,7 @@ class Environment:
         return _hash(partial(os.open, self.cell / path, flags), expected)
 
     def record_of(self, distribution: Distribution) -> str:
-        """Return a digest of a wheel's RECORD, equal in each cell; call after `compare`.
-
-        Scripts and files without a hash are digested by their content.
-        """
+        """A digest that is equal in each cell; call after `compare`. Scripts count by content."""
         info = re.compile(rf"[^/]+\.dist-info/(?:{'|'.join(map(re.escape, _OF_INSTALLER))})")
         rows = []
         for name, expected in sorted(distribution.files.items()):
@@ -316,10 +305,7 @@ class Environment:
             (self.cell / path).unlink(missing_ok=True)
 
     def startup(self) -> tuple[str, ...]:
-        """Return the files that an interpreter runs at its start, as `package: file`.
-
-        A `.pth` file may run code or add folders to the path, each of which may hold a module.
-        """
+        """As `package: file`. A `.pth` file may run code, or add folders with such a module."""
         folders, at_start = {""}, set()
         for distribution in self.distributions:
             for name in distribution.files:
@@ -421,11 +407,7 @@ class Seals:
 
 
 def _differing(environment: Environment, wrong: Iterable[Wrong]) -> dict[str, set[str]]:
-    """The digests of files that differ from their RECORD, by package.
-
-    A file that matches another package's RECORD is omitted: both wheels install it, one of them
-    last.
-    """
+    """A file that matches another RECORD is omitted: two wheels install it, one of them last."""
     rows = {row for d in environment.distributions for row in d.files.items()}
     differing: dict[str, set[str]] = {}
     for item in wrong:
@@ -540,9 +522,7 @@ def _hash(opened: Callable[[], int], expected: str) -> str:
 
 
 def _imported_as(path: str, folders: Collection[str]) -> str:
-    """The module that a file is at the top of one of these folders, by the import system's
-    suffixes; empty for none.
-    """
+    """The module that a file is at the top of one of these folders; empty for none."""
     folder, name = posixpath.split(path)
     module, dot, end = name.partition(".")
     suffixes = (*importlib.machinery.SOURCE_SUFFIXES, *importlib.machinery.BYTECODE_SUFFIXES)
@@ -566,11 +546,7 @@ def _is_cached(path: str) -> bool:
 
 
 def _states(cell: Path, folders: Iterable[str], but: str = "") -> dict[str, FileState]:
-    """Return the state of all files below these folders of the cell, except in excluded ones.
-
-    Links are not followed. Unlistable paths, such as too long ones, are omitted and so count as
-    removed.
-    """
+    """Without links and excluded folders. Unlistable paths are omitted: they count as removed."""
     states: dict[str, FileState] = {}
     waiting = list(folders)
     while waiting:

@@ -117,10 +117,7 @@ def in_memory(room: Room, level: Isolation) -> tuple[str, ...]:
 
 
 def made_up(room: Room, uid: int, gid: int) -> dict[str, str]:
-    """Return the files, with their text, that replace the machine's own in a sandbox.
-
-    The accounts are fictitious. Without a network, only the loopback device's name resolves.
-    """
+    """Files in place of the machine's. Without a network only the loopback's name resolves."""
     home = dict(room.variables).get("HOME", str(room.cwd))
     users = {0: "root", 65534: "nobody", uid: "cell" if uid else "root"}
     groups = {0: "root", 65534: "nogroup", gid: "cell" if gid else "root"}
@@ -138,9 +135,7 @@ def made_up(room: Room, uid: int, gid: int) -> dict[str, str]:
 
 @functools.cache
 def prefix_places(prefix: Path) -> tuple[Path, ...]:
-    """The visible part of an interpreter's prefix: all of it, but for a home folder or `/` only the
-    folders that a Python installs into.
-    """
+    """All of a prefix; of a home folder or `/` only the folders that a Python installs into."""
     homes = {Path("/"), *(Path(each.pw_dir) for each in pwd.getpwall())}
     if not any(home.is_relative_to(prefix) for home in homes):
         return (prefix,)

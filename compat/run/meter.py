@@ -125,10 +125,7 @@ def taken(folders: Iterable[Path], since: float, hidden: list[OSError], links: b
 
 
 def _nameless(pids: Iterable[int], hidden: list[OSError]) -> int:
-    """Return the bytes on disk of the nameless files that the processes have open or mapped.
-
-    Links of mapped files are followed for root alone, see proc(5).
-    """
+    """Open or mapped. Links of mapped files are followed for root alone, see proc(5)."""
     sizes: dict[tuple[int, int], int] = {}
     for pid in pids:
         waiting = [f"/proc/{pid}/maps", f"/proc/{pid}/fd"]
@@ -172,19 +169,13 @@ def files_below(folders: Iterable[Path], hidden: list[OSError]) -> Iterator[os.s
 
 
 def open_log(path: Path) -> int:
-    """Return a descriptor of the empty log.
-
-    It only appends, so processes that share it do not overwrite each other.
-    """
+    """It only appends, so processes that share it do not overwrite each other."""
     flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(path, flags, 0o644)
 
 
 def cut_log(log: int, most: int) -> None:
-    """Cut a log of more than `most` bytes to its head and tail, with a line that reports the gap.
-
-    Works in place and by pieces: on a full disk, and for any size.
-    """
+    """Keep head and tail, in place and by pieces: on a full disk, and for any size."""
     whole = os.fstat(log).st_size
     if whole <= most:
         return
@@ -587,9 +578,7 @@ def _own(members: Iterable[Process]) -> int:
 
 
 def _divided(members: Iterable[Process], held: Held) -> int:
-    """Return the KiB of the processes besides held memory, each shared page divided by its sharers;
-    pages of files are not counted.
-    """
+    """Without held memory and pages of files; each shared page is divided by its sharers."""
     total = 0
     for member in members:
         # Mappings are read first: a process that ends or grows between the two readings must not

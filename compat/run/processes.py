@@ -133,10 +133,7 @@ def kill_descendants(root: int, known: Known | None = None) -> int:
 
 
 def reap_all(ended: dict[int, int]) -> bool:
-    """Note the wait status of each ended child; return whether there are others.
-
-    For an adopter of orphans, no child means no descendant; no scan of /proc could be as sure.
-    """
+    """Whether there are others: no child means no descendant, surer than a scan of /proc."""
     try:
         while (pair := os.waitpid(-1, os.WNOHANG))[0]:
             ended[pair[0]] = pair[1]

@@ -40,10 +40,7 @@ class Scratch:
 
 
 def remove_dead_folders(cells: Path) -> int:
-    """Remove the folders of dead processes, and return their number.
-
-    Folders that cannot be removed are left for the next sweep.
-    """
+    """Return how many; what cannot be removed is left for the next sweep."""
     count = 0
     for folder in sorted(cells.iterdir()) if cells.is_dir() else ():
         if folder.name.startswith(_KEPT):

@@ -49,10 +49,7 @@ def python_texts(folder: Path) -> dict[str, str]:
 
 
 def packages_above(folder: Path, tests: str) -> dict[str, str]:
-    """Return the packages above a project's own tests that the installed ones replace.
-
-    Maps each dotted name to the folder below the suite's, outermost first.
-    """
+    """Those above a project's own tests that installed ones replace, outermost first."""
     packages: dict[str, str] = {}
     parts: list[str] = []
     place = folder
@@ -89,11 +86,7 @@ def suite_contents(folder: Path) -> dict[str, bytes]:
 
 
 def suite_digest(folder: Path) -> str:
-    """Return the sha256 over the names and contents of a suite's files.
-
-    A table generated from records, between its marks in a document, is excluded: it depends on
-    results.
-    """
+    """A table generated from records, between its marks in a document, is excluded."""
     contents = suite_contents(folder)
     for name in [name for name in contents if name.endswith(".md")]:
         with contextlib.suppress(ValueError):
@@ -124,11 +117,7 @@ def left_out_plugins(subject: str) -> list[str]:
 def left_out_tests(
     folder: Path, tests: Iterable[str], left_out: Iterable[tuple[str, str]], newer: Iterable[str]
 ) -> frozenset[str]:
-    """Return the tests that a cell need not collect.
-
-    These are newer than the release, or the cell reports them as skipped for a mark that a file of
-    the suite has.
-    """
+    """Those newer than the release, or reported as skipped for a mark that a file has."""
     mark_of = {test: mark for mark, test in left_out}
     names = frozenset(newer)
     texts = python_texts(folder)
@@ -166,18 +155,14 @@ def suite_notes(
 
 
 def suite_core(folder: Path, patterns: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return what a smoke run requires: the ids of the core, and the tests that must report under
-    them.
-    """
+    """The ids of the core, and the tests that must report under them."""
     texts = _texts(folder)
     ids = core_ids(patterns, texts)
     return ids, core_tests(ids, texts)
 
 
 def owed_capabilities(folder: Path, suite: Suite) -> dict[Tier, frozenset[str]]:
-    """Return the ids that a passing run of each tier must report, as far as the files show; none
-    for a project's own tests, because a cell skips newer ones.
-    """
+    """As far as files show. None for a project's own tests: a cell skips newer ones."""
     if suite.tests:
         return {}
     texts = _texts(folder)
@@ -257,10 +242,7 @@ def _in_tests(parts: Iterable[str]) -> bool:
 
 
 def _holds_tests(repository: Path, tests: Path) -> bool:
-    """Whether tests are a package of the library, with a folder of them in each of its parts.
-
-    Then the installed package is tested, and only the folders of tests are copied.
-    """
+    """A package with folders of tests in each part is installed; only these are copied."""
     if _in_tests(tests.relative_to(repository).parts) or not (tests / INIT).exists():
         return False
     paths = [p.relative_to(repository).parts for kind in TEST_FILES for p in tests.rglob(kind)]
@@ -270,9 +252,7 @@ def _holds_tests(repository: Path, tests: Path) -> bool:
 def _helpers(
     repository: Path, matrix: Matrix, contents: Mapping[str, bytes]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield what tests import from the top of the repository: not part of the library, but a plain
-    run finds it.
-    """
+    """Not part of the library, but a plain run finds it at the top of the repository."""
     texts = [content for name, content in contents.items() if name.endswith(".py")]
     names = {name.decode() for text in texts for name in _IMPORTS.findall(text)}
     own = {matrix.suite.module.partition(".")[0], matrix.subject_axis.normalised_name, "setup"}

@@ -38,9 +38,7 @@ _PROBE = Limits(
 
 
 def levels(environ: Mapping[str, str]) -> tuple[Isolation, ...]:
-    """Return the isolation levels that this machine allows, highest first, each verified by running
-    something in it.
-    """
+    """Highest first, each verified by running something in it."""
     allowed: list[Isolation] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

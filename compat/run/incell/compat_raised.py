@@ -29,9 +29,7 @@ _MACHINERY = re.compile(r"(_pytest|pluggy|python[0-9.]+/importlib)/")
 
 
 def facts_of(error: BaseException, suites: list[str], otherwise: str = "") -> dict[str, Any]:
-    """Return type, first line and place of an exception, and whether the suite's own code raised
-    it; and what killed a child process, where the exception holds its traceback.
-    """
+    """Whether the suite's own code raised it, and what killed a child process, belong to it."""
     outside, inside = frame_places(error, suites)
     child = child_facts(error, suites)
     return {
@@ -45,9 +43,7 @@ def facts_of(error: BaseException, suites: list[str], otherwise: str = "") -> di
 
 
 def child_facts(error: BaseException, suites: list[str]) -> dict[str, Any] | None:
-    """Return type, first line and place of the last traceback in an exception's text, or in the
-    output that `subprocess.CalledProcessError` holds; None without one.
-    """
+    """The last traceback in an exception's text, or in the output of a process that it holds."""
     tracebacks: list[re.Match[str]] = []
     for name in ("", "stdout", "stderr"):
         try:
@@ -134,10 +130,7 @@ def is_noise(file: str, local: dict[str, Any]) -> bool:
 
 
 def shown_source(file: str, names: dict[str, Any], suites: list[str]) -> str:
-    """Shorten the path; a compiled module's source is always shown below its own package.
-
-    Its frames name files of the machine that built it, or a header of another package.
-    """
+    """A compiled module's frames name its build machine: it is shown below its own package."""
     short, module = shown_path(file, suites), str(names.get("__name__", ""))
     if file.endswith((".py", ">")) or not module or short.split("/")[0] == module.split(".")[0]:
         return short

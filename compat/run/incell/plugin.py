@@ -274,11 +274,6 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Open the events file and register the hooks.
-
-    Raises:
-        pytest.UsageError: COMPAT_EVENTS is not set.
-    """
     faulthandler.register(signal.SIGUSR1, file=STDERR, all_threads=True)
     # A shell's background job inherits it as ignored and passes it to workers, which it stops.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

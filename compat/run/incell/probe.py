@@ -52,9 +52,7 @@ def describe(error: BaseException) -> dict[str, str]:
 
 
 def frame_place(error: BaseException) -> str:
-    """Return `file:line` of the syntax error, or of the innermost frame that is neither ours nor
-    the importer's.
-    """
+    """Of the syntax error, or of the innermost frame that is neither ours nor the importer's."""
     from compat_raised import shown_path, shown_source
 
     if isinstance(error, SyntaxError) and error.filename:
@@ -75,10 +73,7 @@ def frame_place(error: BaseException) -> str:
 
 
 def loaded() -> list[str]:
-    """Return the files of the loaded modules below site-packages.
-
-    Read from each module's own dictionary: an attribute access would load a lazy module.
-    """
+    """Read from each module's own dictionary: an attribute access would load a lazy module."""
     names = set()
     for module in list(sys.modules.values()):
         try:
