@@ -152,29 +152,26 @@ class Batch:
         """Run the cells; each record is stored as it arrives. `locks` have names of no cells."""
         names = [*dict.fromkeys((*cells, *(locks or ())))]
         with self._machine.progress(names, self._options.workers) as self._reporter:
-            return self._run(cells, locks)
-
-    def _run(self, cells: Sequence[str], locks: Mapping[str, Lock] | None) -> BatchResult:
-        self._workspace.store.sweep()
-        # All locks are read before anything runs, so that a damaged one stops the command at once.
-        # A lock of outdated declarations is made again, like a missing one; so is one whose import
-        # failed because of a package that may move.
-        own = {cell: lock for cell in cells if (lock := self._workspace.lock(cell)) is not None}
-        for cell, lock in [*own.items()]:
-            if why := self._why_outdated(cell, lock):
-                self._reporter.tell(f"re-locking {cell}: {why}")
-                del own[cell]
-        locks = own if locks is None else {**own, **locks}
-        folder = self._machine.cells()
-        if dead := remove_dead_folders(folder):
-            self._reporter.tell(f"removed {count(dead, 'folder')} of runs that were killed")
-        self._scratch = Scratch(folder, keep=self._options.keep)
-        self._fleet = self._machine.fleet(self._bench, self._options)
-        try:
-            jobs = self._jobs(locks, [cell for cell in cells if cell not in locks])
-            unrun = self._fleet.run(jobs, self._store, self._reporter)
-        finally:
-            self._scratch.close()
+            self._workspace.store.sweep()
+            # All locks are read before anything runs, so that a damaged one stops the command at
+            # once. A lock of outdated declarations is made again, like a missing one; so is one
+            # whose import failed because of a package that may move.
+            own = {cell: lock for cell in cells if (lock := self._workspace.lock(cell)) is not None}
+            for cell, lock in [*own.items()]:
+                if why := self._why_outdated(cell, lock):
+                    self._reporter.tell(f"re-locking {cell}: {why}")
+                    del own[cell]
+            locks = own if locks is None else {**own, **locks}
+            folder = self._machine.cells()
+            if dead := remove_dead_folders(folder):
+                self._reporter.tell(f"removed {count(dead, 'folder')} of runs that were killed")
+            self._scratch = Scratch(folder, keep=self._options.keep)
+            self._fleet = self._machine.fleet(self._bench, self._options)
+            try:
+                jobs = self._jobs(locks, [cell for cell in cells if cell not in locks])
+                unrun = self._fleet.run(jobs, self._store, self._reporter)
+            finally:
+                self._scratch.close()
         return BatchResult(
             outcomes=self._outcomes,
             records=tuple(self._records),

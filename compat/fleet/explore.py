@@ -227,20 +227,17 @@ class Explorer:
         if isinstance(result, LockAnswer):
             self._learn(cell, result)
         elif isinstance(result, Answer):
-            self._ran(begun.probe, result)
-
-    def _ran(self, probe: ExploreProbe, found: Answer) -> None:
-        self._count.answer([probe.cell], found.kind)
-        followers: dict[Cell, Kind] = {}
-        if found.kind == "unknown":
-            self._reach.blocked(probe.cell)
-        elif found.evidence == "tested":
-            followers = self._reach.ran(probe.cell, signature_of(found))
-        else:
-            self._reach.answered([probe.cell])
-        for other, kind in followers.items():
-            self._count.answer([other], kind)
-        self._exploration.ran(probe.cell, probe.kind, followers)
+            self._count.answer([cell], result.kind)
+            followers: dict[Cell, Kind] = {}
+            if result.kind == "unknown":
+                self._reach.blocked(cell)
+            elif result.evidence == "tested":
+                followers = self._reach.ran(cell, signature_of(result))
+            else:
+                self._reach.answered([cell])
+            for other, likely in followers.items():
+                self._count.answer([other], likely)
+            self._exploration.ran(cell, kind, followers)
 
     def _learn(self, cell: Cell, result: LockAnswer) -> None:
         others = self._exploration.unlocked if result.is_lesson else ()

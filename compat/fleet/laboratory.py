@@ -3,8 +3,7 @@
 import datetime
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -18,9 +17,8 @@ from compat.errors import UsageError
 from compat.files import read
 from compat.fleet.batch import Batch, BatchResult, Machine, RunOptions
 from compat.index.release import releases_of
-from compat.index.settings import IndexSettings
 from compat.lock.lock_text import decode_lock, encode_pin
-from compat.lock.lockfile import Inputs, Lock, Pin
+from compat.lock.lockfile import Lock, Pin
 from compat.lock.mixed import Asks, published_asks, tree_of, usable_wheel
 from compat.lock.uv import index_arguments, run_tool
 from compat.plan.platform import without_build
@@ -33,37 +31,6 @@ from compat.workspace import Workspace
 
 # Seconds. The wheel was installed by an earlier run, so it mostly comes from uv's cache.
 _SECONDS = 600
-
-
-@contextmanager
-def unpacked(
-    pins: Sequence[Pin], inputs: Inputs, index: IndexSettings, variables: Mapping[str, str]
-) -> Iterator[list[tuple[str, tuple[str, ...]]]]:
-    """A release whose wheel is no longer available is omitted. Raises ToolFailed."""
-    with tempfile.TemporaryDirectory(prefix="compat-release-") as name:
-        folders = []
-        for number, pin in enumerate(pins):
-            target = Path(name) / str(number)
-            (Path(name) / "pin.txt").write_text(f"{encode_pin(pin)}\n", encoding="utf-8")
-            command = [
-                *(find_uv_bin(), "pip", "install", "--no-config", "--no-progress"),
-                *("--color=never", "--no-deps", "--only-binary=:all:", "--require-hashes"),
-                *("-r", "pin.txt", f"--target={target}", f"--python={sys.executable}"),
-                *(
-                    f"--python-version={inputs.python}",
-                    f"--python-platform={without_build(inputs.platform)}",
-                ),
-                *index_arguments(index),
-            ]
-            if run_tool(command, Path(name), variables, _SECONDS).returncode == 0:
-                names = {
-                    path.name.partition(".")[0]
-                    for path in target.iterdir()
-                    if path.suffix in (".py", ".so") or (path.is_dir() and not path.suffix)
-                }
-                modules = tuple(sorted(name for name in names if name.isidentifier()))
-                folders.append((str(target), modules))
-        yield folders
 
 
 # How often a lock is run again after a failure of the network or the machine.
@@ -196,19 +163,36 @@ class LockLaboratory:
     def api_change(
         self, package: BlamedPackage, text: str, variables: Mapping[str, str]
     ) -> ApiChange | None:
+        """None for a release whose wheel is no longer available. Raises ToolFailed."""
         pins = {pin.version: pin for pin in self.releases(package.package)}
         for lock in self._ends:
             pins |= {pin.version: pin for pin in lock.pins if pin.name == package.package}
         sides = [pins[v] for v in (package.last_good, package.first_bad) if v in pins]
         if len(sides) < 2:
             return None
-        is_older = sides[1].version < sides[0].version
-        index, inputs = self._workspace.index, self._ends[1].inputs
-        with unpacked(sides, inputs, index, variables) as releases:
-            if len(releases) < len(sides):
-                return None
-            (good, modules), (bad, _) = releases
-            return api_change(good, bad, modules, text, is_older=is_older)
+        inputs = self._ends[1].inputs
+        with tempfile.TemporaryDirectory(prefix="compat-release-") as name:
+            good, bad = Path(name, "good"), Path(name, "bad")
+            for target, pin in zip((good, bad), sides, strict=True):
+                Path(name, "pin.txt").write_text(f"{encode_pin(pin)}\n", encoding="utf-8")
+                command = [
+                    *(find_uv_bin(), "pip", "install", "--no-config", "--no-progress"),
+                    *("--color=never", "--no-deps", "--only-binary=:all:", "--require-hashes"),
+                    *("-r", "pin.txt", f"--target={target}", f"--python={sys.executable}"),
+                    f"--python-version={inputs.python}",
+                    f"--python-platform={without_build(inputs.platform)}",
+                    *index_arguments(self._workspace.index),
+                ]
+                if run_tool(command, Path(name), variables, _SECONDS).returncode != 0:
+                    return None
+            names = {
+                path.name.partition(".")[0]
+                for path in good.iterdir()
+                if path.suffix in (".py", ".so") or (path.is_dir() and not path.suffix)
+            }
+            modules = tuple(sorted(name for name in names if name.isidentifier()))
+            is_older = sides[1].version < sides[0].version
+            return api_change(str(good), str(bad), modules, text, is_older=is_older)
 
     def _ran(self, name: str, what: str, lock: Lock | None = None) -> BatchResult:
         """Run a cell, or a lock that is no cell's."""

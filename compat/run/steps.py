@@ -37,10 +37,7 @@ class StepRunner:
         self.steps: list[Step] = []
         self.writable: tuple[Path, ...] = ()
         self.readable: tuple[Path, ...] = ()
-        self._enter = enter
-
-    def enter(self, activity: Activity) -> None:
-        self._enter(activity, self.cell)
+        self.enter: Callable[[Activity], None] = lambda activity: enter(activity, cell)
 
     def run(
         self,

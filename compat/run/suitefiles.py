@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
@@ -220,10 +221,8 @@ def _contents(repository: Path, matrix: Matrix) -> Iterator[tuple[str, bytes]]:
     below = (
         sorted(top.rglob("*")) if top.is_dir() else [top, *sorted(top.parent.glob("conftest.py"))]
     )
-    for path in (*above, *below):
+    for path in filter(partial(_is_copied, repository), (*above, *below)):
         parts = path.relative_to(repository).parts
-        if not path.is_file() or any(p in _NO_TESTS or p.startswith(".") for p in parts):
-            continue
         if is_package and not (_in_tests(parts) or path.name == "conftest.py"):
             continue
         if not path.resolve().is_relative_to(repository.resolve()):
@@ -260,12 +259,14 @@ def _helpers(
         folder = repository / name
         has_code = next(folder.rglob("*.py"), None) is not None
         below = sorted(folder.rglob("*")) if has_code else ()
-        for path in (repository / f"{name}.py", *below):
-            parts = path.relative_to(repository).parts
-            if any(part in _NO_TESTS or part.startswith(".") for part in parts):
-                continue
-            if path.is_file() and path.resolve().is_relative_to(repository.resolve()):
+        for path in filter(partial(_is_copied, repository), (repository / f"{name}.py", *below)):
+            if path.resolve().is_relative_to(repository.resolve()):
                 yield path.relative_to(repository).as_posix(), files.read(path)
+
+
+def _is_copied(repository: Path, path: Path) -> bool:
+    parts = path.relative_to(repository).parts
+    return path.is_file() and not any(p in _NO_TESTS or p.startswith(".") for p in parts)
 
 
 def _top(repository: Path, tests: Path) -> Path:
