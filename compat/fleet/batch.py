@@ -42,10 +42,8 @@ Reporting = Callable[[Sequence[str], int], AbstractContextManager[Reporter]]
 
 
 class Machine(Protocol):
-    """What a batch needs of its machine.
-
-    `host` is the machine's class, never its name. `run_url` is the address of the CI run that this
-    belongs to; empty elsewhere. `cancel` is set when its cells are to stop.
+    """`host` is the machine's class, never its name. `run_url` is the address of the CI run that
+    this belongs to; empty elsewhere. `cancel` is set when its cells are to stop.
     """
 
     host: str
@@ -79,10 +77,8 @@ class Machine(Protocol):
 
 
 class RunOptions(Value, frozen=True, kw_only=True):
-    """How a batch runs.
-
-    With `is_search`, a cancelled run is not recorded. `wheels` are (sha256, path) of a checkout's;
-    a cell installs the one that its lock pins.
+    """With `is_search`, a cancelled run is not recorded. `wheels` are (sha256, path) of a
+    checkout's; a cell installs the one that its lock pins.
     """
 
     workers: int = 1
@@ -98,11 +94,9 @@ def never(*_: object) -> NoReturn:
 
 
 class BatchResult(Value, frozen=True, kw_only=True):
-    """The results of a batch.
-
-    `unanswered` are cells whose run says nothing because the machine failed. `unrun` counts those
-    that no worker ran or could store; `untried` says why one did not run. `absent` are those of
-    them whose Python is not installed. `set_aside` are conflicting files that others stored
+    """`unanswered` are cells whose run says nothing because the machine failed. `unrun` counts
+    those that no worker ran or could store; `untried` says why one did not run. `absent` are those
+    of them whose Python is not installed. `set_aside` are conflicting files that others stored
     meanwhile.
     """
 

@@ -58,10 +58,7 @@ NEWEST = "newest"
 
 
 class CheckoutChoice(Value, frozen=True, kw_only=True):
-    """The selected cells of a checkout: runnable ones, and others.
-
-    `beyond` counts those that are too many to run by default.
-    """
+    """`beyond` counts those that are too many to run by default."""
 
     cells: tuple[Cell, ...]
     infeasible: tuple[Infeasible, ...]

@@ -91,9 +91,7 @@ class ClusterAddress(Value, frozen=True, kw_only=True):
 
 
 def cluster_address(text: str, tls: Path | None, own: Path) -> ClusterAddress:
-    """Parse an address such as `dask://10.0.0.5:8786`.
-
-    `tls` names the certificates; None means the user's `own`, which serve only on the loopback.
+    """`tls` names the certificates; None means the user's `own`, which serve only on the loopback.
     Raises UsageError for another text, and for certificates that are missing or readable by other
     users.
     """
@@ -157,10 +155,7 @@ class ClusterHostile(ClusterLost):
 
 
 class CellOrder(StrictValue, frozen=True, kw_only=True):
-    """A cell to run, with what a worker needs besides its folders.
-
-    This includes the suite's files by path, and whether all its indexes rank equally (`merged`).
-    """
+    """With the suite's files by path; `merged` says whether all its indexes rank equally."""
 
     topic: str
     job: Job
@@ -263,12 +258,10 @@ _guard = cache(_NoObjects)
 
 
 class Cluster:
-    """A connection to the scheduler.
-
-    Once it is lost, `offers` and `submit` raise ClusterLost. After a message that no worker sends,
-    every call raises ClusterHostile. Results arrive as events over the worker's own connection:
-    `Future.result` would make the scheduler dial the worker, which a firewall may block (seen with
-    Dask 2026.8).
+    """Once it is lost, `offers` and `submit` raise ClusterLost. After a message that no worker
+    sends, every call raises ClusterHostile. Results arrive as events over the worker's own
+    connection: `Future.result` would make the scheduler dial the worker, which a firewall may block
+    (seen with Dask 2026.8).
     """
 
     def __init__(self, address: ClusterAddress, topic: str) -> None:

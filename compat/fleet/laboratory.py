@@ -38,9 +38,7 @@ RETRIES = 2
 
 
 class LockLaboratory:
-    """A Laboratory over a workspace.
-
-    Runs of a lock that is no cell's are stored in `folder` by digest, so that the same search
+    """Runs of a lock that is no cell's are stored in `folder` by digest, so that the same search
     reuses them.
     """
 

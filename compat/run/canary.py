@@ -1,7 +1,4 @@
-"""The canary: a cell that cannot fail unless the worker is broken.
-
-It needs no index and no matrix.
-"""
+"""The canary: a cell that fails only on a broken worker, and needs no index and no matrix."""
 
 import hashlib
 from pathlib import Path

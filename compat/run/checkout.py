@@ -38,10 +38,8 @@ _ARCHIVES = (".tar.gz", ".zip")
 
 
 class SourceCopy(Value, frozen=True, kw_only=True):
-    """The copy of a source: the folder or file to build, and its git state.
-
-    `commit` is empty outside of git; `is_changed` means uncommitted changes. `readable` are folders
-    that git needs beside the copy, because it borrows the history.
+    """`path` is to be built. `commit` is empty outside of git; `is_changed` means uncommitted
+    changes. `readable` are folders that git needs beside the copy, because it borrows the history.
     """
 
     path: Path
@@ -284,9 +282,7 @@ class BuiltCheckout(Value, frozen=True, kw_only=True):
 
 
 class CheckoutOrder(Value, frozen=True, kw_only=True):
-    """What to build: a source, as `copied_source` takes it.
-
-    `package` is the expected name, empty for any. The wheels are built for the Pythons and the
+    """`package` is the expected name, empty for any. The wheels are built for the Pythons and the
     platform, the first Python first.
     """
 
@@ -302,11 +298,9 @@ def built_checkout(
     shop_of: Callable[[Version], Workshop],
     environ: Mapping[str, str],
 ) -> BuiltCheckout:
-    """Build the wheels of a source in a new folder, and return where they are.
-
-    `environ` is what git may see of the caller's environment; the build sees what `shop_of` gives a
-    Python. Raises BuildFailed where the build fails, UsageError for another package or no source,
-    ToolFailed and IndexUnreachable for trouble outside the project.
+    """`environ` is what git may see of the caller's environment; the build sees what `shop_of`
+    gives a Python. Raises BuildFailed where the build fails, UsageError for another package or no
+    source, ToolFailed and IndexUnreachable for trouble outside the project.
     """
     copy = copied_source(order.source, place / "source", environ)
     wheels: list[CheckoutWheel] = []

@@ -139,10 +139,7 @@ def read_report(events: bytes, facts: Evidence) -> Evidence:
 
 
 class _Reading:
-    """The events read so far.
-
-    A line out of order is the fault, and changes nothing.
-    """
+    """A line out of order is the fault, and changes nothing."""
 
     def __init__(self) -> None:
         self.collected: int | None = None

@@ -62,10 +62,7 @@ _DEEPEST_MODULE = 3
 
 
 class Distribution(NamedTuple):
-    """An installed distribution.
-
-    `files` are those of its RECORD, below site-packages, each with its hash or "".
-    """
+    """`files` are those of its RECORD, below site-packages, each with its hash or ""."""
 
     name: str
     version: str
@@ -74,10 +71,7 @@ class Distribution(NamedTuple):
 
 
 class FileState(NamedTuple):
-    """A file's state as the kernel reports it.
-
-    A program can set back `mtime`, but not `ctime`; a new hard link changes it.
-    """
+    """A program can set back `mtime`, but not `ctime`; a new hard link changes it."""
 
     inode: int
     size: int

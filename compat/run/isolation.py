@@ -42,10 +42,8 @@ _KEEPER = (
 
 
 class Room(Value, frozen=True):
-    """What a command can access.
-
-    `variables` are its whole environment. `log` takes its standard output and standard error; it is
-    never a pipe, so an orphan cannot block its reader. Only `writable` can be written. At L3
+    """`variables` are its whole environment. `log` takes its standard output and standard error; it
+    is never a pipe, so an orphan cannot block its reader. Only `writable` can be written. At L3
     nothing else is visible but `readable` and `SYSTEM`. Below L3 Landlock enforces it, and leaves
     the machine's temporary folders writable. `temporary`, a private folder, is then mounted at /tmp
     and /var/tmp, because programs write there by name; the default is memory. Without `network`
@@ -71,9 +69,7 @@ def wrapped(
     most: int,
     files: Iterable[tuple[str, int]],
 ) -> list[str]:
-    """Return the command line that runs the command at the level, under a keeper with bounds.
-
-    In a sandbox (L3) each file system in memory has at most so many bytes; 0 is unlimited. The
+    """In a sandbox (L3) each file system in memory has at most so many bytes; 0 is unlimited. The
     files, each an open descriptor, replace the machine's.
     """
     network = "on" if room.network else "off"

@@ -105,10 +105,8 @@ class Disk:
 
 
 def taken(folders: Iterable[Path], since: float, hidden: list[OSError], links: bool) -> int:
-    """Return the bytes on disk of files below the folders that were made or changed since a time.
-
-    Files that are also linked from elsewhere, as uv links from its cache, take nothing here. With
-    `links`, neither do old files with a new link. Code of a package could date back its files.
+    """Files that are also linked from elsewhere, as uv links from its cache, take nothing here.
+    With `links`, neither do old files with a new link. Code of a package could date back its files.
     """
     total = 0
     met: dict[tuple[int, int], int] = {}

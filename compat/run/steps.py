@@ -14,7 +14,6 @@ from compat.run.isolation import Room
 from compat.run.job import Bench, Job
 from compat.run.supervise import run_limited
 
-_INSTALL_SECONDS = BUILD_SECONDS  # a source build of an old package may take many
 _LOG_TAIL = 200_000
 
 # A cell's current step, for display: the install includes making the environment, and after the
@@ -49,10 +48,8 @@ class StepRunner:
         instead: list[str] | None = None,
         own_only: bool = False,
     ) -> bool:
-        """Run one command as (a part of) a step; return whether it succeeded.
-
-        If it fails by itself, `instead` runs in its place with a network, and nothing is recorded.
-        An install with `own_only` writes to its cell, not to the shared cache.
+        """If it fails by itself, `instead` runs in its place with a network, and nothing is
+        recorded. An install with `own_only` writes to its cell, not to the shared cache.
         """
         log = self.evidence / f"{name}.log"
         part = self.evidence / f"{name}.part.log"
@@ -108,8 +105,8 @@ class StepRunner:
     def limits(self, name: StepName) -> Limits:
         suite = self.job.suite
         return Limits(
-            wall_seconds=_INSTALL_SECONDS if name == "install" else suite.seconds,
-            silence_seconds=_INSTALL_SECONDS if name == "install" else suite.silence_seconds,
+            wall_seconds=BUILD_SECONDS if name == "install" else suite.seconds,
+            silence_seconds=BUILD_SECONDS if name == "install" else suite.silence_seconds,
             memory_mb=suite.memory_mb,
             processes=500,
             output_mb=5,

@@ -24,6 +24,7 @@ import os
 import re
 import signal
 import time
+import traceback
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -298,10 +299,8 @@ def network_marks(config: pytest.Config) -> list[str]:
 
 def is_ours(error: BaseException) -> bool:
     """Return whether an exception was raised in this file, or below it."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename != __file__:
-        trace = trace.tb_next
-    return trace is not None
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_code.co_filename == __file__ for frame, _ in frames)
 
 
 def closest_marker(item: Any, name: str) -> Any:

@@ -53,6 +53,8 @@ def describe(error: BaseException) -> dict[str, str]:
 
 def frame_place(error: BaseException) -> str:
     """Of the syntax error, or of the innermost frame that is neither ours nor the importer's."""
+    import traceback
+
     from compat_raised import shown_path, shown_source
 
     if isinstance(error, SyntaxError) and error.filename:
@@ -60,15 +62,13 @@ def frame_place(error: BaseException) -> str:
     where = ""
     # Generated code has another name each time.
     temporary = os.environ.get("TMPDIR", "/tmp") + os.sep
-    trace = error.__traceback__
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        short = shown_source(file, trace.tb_frame.f_globals, [])
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        short = shown_source(file, frame.f_globals, [])
         # The interesting frame is the one that requested the import.
         is_importer = os.path.basename(os.path.dirname(file)) == "importlib"
         if not (file == __file__ or short.startswith(("<", temporary)) or is_importer):
-            where = f"{short}:{trace.tb_lineno}"
-        trace = trace.tb_next
+            where = f"{short}:{line}"
     return where
 
 
