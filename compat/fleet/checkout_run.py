@@ -316,10 +316,6 @@ def compared(
     """
     of_release, of_checkout = machines
 
-    def run_pairs(pairs: Mapping[str, str]) -> BatchResult:
-        of_checkout.tell(f"{count(len(pairs), 'cell')} of the checkout to run")
-        return cells.run(pairs, of_checkout, options)
-
     places = [(cell, cells.counterpart(cell, release)) for cell in choice.cells]
     for fate in choice.infeasible:
         beside = cells.counterpart(fate.cell, release)
@@ -333,13 +329,16 @@ def compared(
     cells.workspace.refresh()
     feasible = {cell.id for cell in choice.cells}
     pairs = {cell.id: beside.id for cell, beside in places if cell.id in feasible}
-    batches.append(run_pairs(pairs))
+    of_checkout.tell(f"{count(len(pairs), 'cell')} of the checkout to run")
+    batches.append(cells.run(pairs, of_checkout, options))
     # Another try finds no other Python, so untried cells are not run again.
     untried = {cell: why for batch in batches for cell, why in batch.untried.items()}
     alone = _alone([cells.difference(cell, beside) for cell, beside in places])
     worth = alone.intersection(cells.locks).difference(untried)
     again = {name: beside for name, beside in pairs.items() if name in worth}
-    batches += [run_pairs(again)] if again else []
+    if again:
+        of_checkout.tell(f"{count(len(again), 'cell')} of the checkout to run")
+        batches.append(cells.run(again, of_checkout, options))
     differences = []
     for known in (cells.difference(cell, beside) for cell, beside in places):
         why = untried.get(known.cell, untried.get(known.against, ""))

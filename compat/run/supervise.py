@@ -79,11 +79,11 @@ def run_limited(
             meter = Meter(level, log, room, limits, group)
             tree = _Tree()
             try:
-                with _files(room, level) as made:
+                with _files(room, level) as files:
                     most = limits.memory_mb * MIB if _sizes(level) else 0
                     bounds = _bounds(limits, level, group)
-                    argv = wrapped(command, room, level, bounds, most, made)
-                    handles = (*group.handles, *(handle for _, handle in made))
+                    argv = wrapped(command, room, level, bounds, most, files)
+                    handles = (*group.handles, *(handle for _, handle in files))
                     tree.start(argv, room, level, log, handles)
                 meter.begin(tree.root)
                 by = _watched(tree, meter, cancel)
