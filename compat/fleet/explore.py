@@ -48,8 +48,7 @@ class ExploreSteps(Protocol):
 
     def ask(self, cell: Cell) -> LockAnswer: ...
 
-    def inferred(self, cell: Cell) -> LockAnswer | None:
-        """Return what follows from all answers so far."""
+    def inferred(self, cell: Cell) -> LockAnswer | None: ...
 
     def run(self, cell: Cell, tier: Tier) -> Answer | None:
         """Return a verdict, or None without a result."""

@@ -194,16 +194,16 @@ class Crew:
 
     def _release(self, number: int, settled: Iterable[tuple[Job, Attempts]]) -> None:
         for job, attempts in settled:
-            why = str(attempts) if isinstance(attempts, CellFault) else ""
             try:
                 if not isinstance(attempts, CellFault):
                     self._keep(job, attempts)
                     self._reporter.ended(number, job, attempts)
+                    continue
+                why = str(attempts)
             except Exception as fault:
                 why = f"its result could not be stored: {fault}"
-            if why:
-                self._lost += 1
-                self._reporter.faulted(number, job, why)
+            self._lost += 1
+            self._reporter.faulted(number, job, why)
 
 
 class Local(Crew):

@@ -336,6 +336,18 @@ def test_an_answer_about_something_else_is_no_result(field: str) -> None:
     assert stop.startswith("a: its worker answered")
 
 
+def test_a_fault_without_a_word_is_counted() -> None:
+    scheduler = Scheduler()
+
+    def fault(order: CellOrder, key: str) -> None:
+        scheduler.say("began", order.job.cell)
+        scheduler.say("faulted", order.job.cell)
+
+    scheduler.answer = fault
+    kept, left, reporter, _ = run(scheduler, ["a"])
+    assert (kept, left, reporter.stops) == ({}, 1, ["a: "])
+
+
 def test_a_cell_that_no_worker_can_take_is_given_up_and_the_others_run() -> None:
     scheduler = Scheduler()
     older = plain("old")
