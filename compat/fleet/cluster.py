@@ -367,10 +367,6 @@ class _Hand:
     finished: float | None = None
 
 
-def _suite_of(folder: str) -> tuple[dict[str, bytes] | None, str]:
-    return (suite_contents(Path(folder)), suite_digest(Path(folder))) if folder else (None, "")
-
-
 class Remote(Crew):
     """The workers of a cluster. A lost one is not among the stopped.
 
@@ -399,7 +395,7 @@ class Remote(Crew):
         self._starts = count()
         self._losses: Counter[str] = Counter()
         self._unfit: dict[str, float] = {}
-        self._suite_of = cache(_suite_of)
+        self._contents_of, self._digest_of = cache(suite_contents), cache(suite_digest)
         self.is_spent = False
         self.places: set[str] = set()
 
@@ -476,11 +472,12 @@ class Remote(Crew):
             fitting = (j for j in (*self._waiting,) if not lacking(resources_for(j), hand.offer))
             if (job := next(fitting, None)) is not None:
                 key = f"{self._topic}-{job.cell}-{next(self._starts)}"
+                folder = Path(job.suite_folder) if job.suite_folder else None
                 order = CellOrder(
                     topic=self._topic,
                     job=msgspec.structs.replace(job, suite_folder=""),
                     attempts=self._attempts,
-                    suite=self._suite_of(job.suite_folder)[0],
+                    suite=None if folder is None else self._contents_of(folder),
                     merged=self._merged,
                 )
                 hand.future = self._cluster.submit(order, key, hand.address)
@@ -595,7 +592,7 @@ class Remote(Crew):
     def _judged(self, message: WorkerMessage, job: Job) -> Attempts:
         if message.kind == "faulted":
             return CellFault(message.why)
-        suite = self._suite_of(job.suite_folder)[1]
+        suite = self._digest_of(Path(job.suite_folder)) if job.suite_folder else ""
         asked = (job.matrix, job.cell, job.lock.digest, suite, job.tier, job.subject)
         for e in message.attempts:
             if (e.matrix, e.cell, e.lock_digest, e.suite_digest, e.tier, e.subject) != asked:

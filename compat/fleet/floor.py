@@ -42,8 +42,6 @@ from compat.site.wording import cause_sentence, count
 from compat.value import Value
 from compat.workspace import Workspace
 
-End = Literal["lowest", "highest"]
-
 
 class FloorQuestion(Value, frozen=True, kw_only=True):
     """On which axis, with which versions on the others, by which recipe, at which end.
@@ -55,7 +53,7 @@ class FloorQuestion(Value, frozen=True, kw_only=True):
     axis: str
     others: Mapping[str, Version]
     recipe: Recipe = "relaxed"
-    end: End = "lowest"
+    end: Literal["lowest", "highest"] = "lowest"
     needs: tuple[str, ...] = ()
 
 
@@ -483,15 +481,14 @@ class MinimumSearch:
         is_whole = not self._slow and {name.partition("::")[0] for name in self._seconds} <= {
             *files
         }
-        return is_whole or self._try("newest", {}).probe == "works"
+        return is_whole or self._try({}, "newest").probe == "works"
 
     def _settle(self) -> None:
         whole = self._cells, self._tried
         files: frozenset[str] = frozenset()
         starts = {name: self._floor(name) for name in self._bounded}
         while starts:
-            label = next(iter(starts)) if len(starts) == 1 else "lowest"
-            tried = self._try(label, starts, once=True)
+            tried = self._try(starts, once=True)
             if tried.probe == "works" and tried.lock is not None:
                 self._pass(starts, tried.lock)
                 self._is_part = False
@@ -535,8 +532,7 @@ class MinimumSearch:
         if not starts:
             return
         names = list(starts)
-        label = names[0] if len(names) == 1 else "lowest"
-        tried = self._try(label, starts)
+        tried = self._try(starts)
         if tried.probe == "works" and tried.lock is not None:
             self._pass(starts, tried.lock)
         elif len(names) > 1:
@@ -583,7 +579,7 @@ class MinimumSearch:
             while (position := search.next()) is not None:
                 version = versions[position]
                 lowered = {name: self._floor(name, f"=={version}")}
-                tried = self._try(f"{name}-{version}", lowered)
+                tried = self._try(lowered, f"{name}-{version}")
                 reasons[position] = tried.because or reasons.get(position, "")
                 search.observe(position, tried.probe)
                 if tried.probe == "works" and tried.lock is not None:
@@ -615,13 +611,14 @@ class MinimumSearch:
         """A minimum that fails beside newer versions may work with the minimums of all others."""
         for name in [n for n, known in self._found.items() if known.state == "false"]:
             lowered = {name: self._floor(name)}
-            tried = self._try(name, lowered)
+            tried = self._try(lowered)
             if tried.probe == "works" and tried.lock is not None:
                 self._pass(lowered, tried.lock)
 
-    def _try(self, label: str, lowered: Mapping[str, str], once: bool = False) -> _Tried:
+    def _try(self, lowered: Mapping[str, str], label: str = "", once: bool = False) -> _Tried:
         if why := self._is_stopped():
             raise SearchStopped(why)
+        label = label or (next(iter(lowered)) if len(lowered) == 1 else "lowest")
         lock = self._lock({**self._held, **lowered})
         if isinstance(lock, Refusal):
             return _Tried(probe="untestable", because=_refused(lock))

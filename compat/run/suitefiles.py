@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from packaging.utils import canonicalize_name
-
 from compat import files
 from compat.declare.capabilities import (
     MARK,
@@ -36,10 +34,10 @@ from compat.declare.suite_table import Suite, Tier
 from compat.errors import DeclarationError
 from compat.files import read_if_there
 
-# Plugins that a plain pytest run would load and a cell does not. A retry hides a failure. A
-# shuffled order gives equal cells different tests. All others are loaded; options that activate
-# xdist, coverage and the like are dropped from the settings.
-_LEFT_OUT = ("pytest-rerunfailures", "flaky", "pytest-retry", "pytest-randomly")
+# Plugins that a plain pytest run would load and a cell does not, unless it tests one. A retry hides
+# a failure. A shuffled order gives equal cells different tests. All others are loaded; options that
+# activate xdist, coverage and the like are dropped from the settings.
+LEFT_OUT = ("pytest-rerunfailures", "flaky", "pytest-retry", "pytest-randomly")
 
 
 def python_texts(folder: Path) -> dict[str, str]:
@@ -108,11 +106,6 @@ def suite_tests(folder: Path, below: str = "") -> frozenset[str]:
     return frozenset(
         test for test in tests if not below or test.startswith((f"{below}/", f"{below}::"))
     )
-
-
-def left_out_plugins(subject: str) -> list[str]:
-    """Return the packages whose pytest plugins a cell does not load, unless one is tested."""
-    return [name for name in _LEFT_OUT if name != canonicalize_name(subject)]
 
 
 def left_out_tests(
