@@ -84,7 +84,7 @@ def missing_in(text: str) -> list[str]:
 
 
 def internal_error(evidence: Evidence) -> Failed | None:
-    """Tests crash pytest itself, and not by the subject's code, which a plain run meets, too."""
+    """Of tests that crash pytest, unless the subject's code raised it: a plain run crashes, too."""
     raised = evidence.internal_error
     if raised is None or raised.where.partition("/")[0] in evidence.modules:
         return None

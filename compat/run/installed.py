@@ -242,7 +242,7 @@ class Environment:
         return tuple(sorted(wrong))
 
     def _hash_of(self, path: str, expected: str) -> str:
-        # Code of the cell cannot have made the file yet, nor a link above it.
+        # Code of the cell cannot have made the file yet.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         return _hash(partial(os.open, self.cell / path, flags), expected)
 

@@ -125,7 +125,7 @@ def kill_descendants(root: int, known: Known | None = None) -> int:
 
 
 def reap_all(ended: dict[int, int]) -> bool:
-    """Whether there are others: no child means no descendant, surer than a scan of /proc."""
+    """Note ended children; return whether others are left. None means no descendant, for sure."""
     try:
         while (pair := os.waitpid(-1, os.WNOHANG))[0]:
             ended[pair[0]] = pair[1]

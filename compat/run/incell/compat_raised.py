@@ -30,7 +30,7 @@ _MACHINERY = re.compile(r"(_pytest|pluggy|python[0-9.]+/importlib)/")
 
 
 def facts_of(error: BaseException, suites: list[str], otherwise: str = "") -> dict[str, Any]:
-    """Whether the suite's own code raised it, and what killed a child process, belong to it."""
+    """Also whether the suite's own code raised it, and what killed a child process."""
     outside, inside = frame_places(error, suites)
     child = child_facts(error, suites)
     frames = list(traceback.walk_tb(error.__traceback__))
