@@ -48,7 +48,7 @@ def python_texts(folder: Path) -> dict[str, str]:
 
 
 def packages_above(folder: Path, tests: str) -> dict[str, str]:
-    """By dotted name: those above a project's tests that installed ones replace, outermost first."""
+    """By dotted name: those above a project that installed ones replace, outermost first."""
     packages: dict[str, str] = {}
     parts: list[str] = []
     place = folder
