@@ -191,7 +191,7 @@ def run(
     """Run: lock each cell that has no lock of what is declared now, run it, and record it. Where
     cells run below L3, records that appear meanwhile and are not of this run are set aside.
     """
-    from compat.fleet.batch import Batch, BatchSteps
+    from compat.fleet.batch import Batch
     from compat.results.intake import SET_ASIDE, StoreWatch
 
     watch = StoreWatch(workspace.store) if machine.level != "L3" else None
@@ -203,8 +203,7 @@ def run(
         facts, locker = workspace.feasibility, machine.locker()
         return lambda cell: locked(workspace, facts, parse_cell(cell, facts.matrix), locker)
 
-    steps = BatchSteps(add=add, locking=locking, keep_lock=workspace.keep_lock)
-    result = Batch(workspace, machine, steps, options).run(cells)
+    result = Batch(workspace, machine, options, add, locking, workspace.keep_lock).run(cells)
     foreign = watch.set_aside() if watch is not None else ()
     if foreign:
         machine.tell(
@@ -428,12 +427,11 @@ def tried(workspace: Workspace, cell: str, lock: Lock, machine: Machine) -> Judg
     """Run: run the suite's core, or all of it, with another lock; None where it cannot run. Nothing
     of it is stored.
     """
-    from compat.fleet.batch import Batch, BatchSteps, RunOptions
+    from compat.fleet.batch import Batch, RunOptions
 
     runs: list[JudgedRun] = []
     options = RunOptions(tier="smoke" if workspace.matrix.suite.core else "full")
-    steps = BatchSteps(add=lambda _, attempts: runs.extend(attempts))
-    Batch(workspace, machine, steps, options).run([], {cell: lock})
+    Batch(workspace, machine, options, lambda _, a: runs.extend(a)).run([], {cell: lock})
     return runs[-1] if runs else None
 
 

@@ -23,7 +23,6 @@ from compat.plan.platform import python_name, python_remedy
 from compat.results.judge import asked_about
 from compat.results.judged import JudgedRun, record_of, record_of_refusal
 from compat.results.record import Record, blocked_import
-from compat.run.canary import canary
 from compat.run.evidence import Isolation
 from compat.run.job import Bench, Job
 from compat.run.outcome import Failed, is_spurious, is_suite_fault
@@ -38,47 +37,22 @@ if TYPE_CHECKING:
 LockResult = Lock | Refusal | Infeasible
 
 
-class BatchReporter(Reporter, Protocol):
-    """A Reporter that also reports cells that never reach a worker."""
-
-    def locking(self, cell: str) -> None:
-        """Called before the resolver runs for a cell; `locked` follows."""
-
-    def locked(self, cell: str) -> None:
-        """Called after the resolver, whatever its answer; the cell is not running."""
-
-    def counted(self, cell: str, why: str) -> None:
-        """Called when a cell ends without reaching a worker."""
-
-    def tell(self, line: str) -> None: ...
-
-
 # Reports a batch of these cells on so many workers while it is entered.
-Reporting = Callable[[Sequence[str], int], AbstractContextManager[BatchReporter]]
+Reporting = Callable[[Sequence[str], int], AbstractContextManager[Reporter]]
 
 
 class Machine(Protocol):
-    """What a batch needs of its machine; `host` is the machine's class, never its name."""
+    """`host` is the machine's class, never its name. `run_url` is the address of the CI run that
+    this belongs to; empty elsewhere. `cancel` is set when its cells are to stop.
+    """
 
-    @property
-    def host(self) -> str: ...
+    host: str
+    level: Isolation
+    run_url: str
+    cancel: threading.Event
+    progress: Reporting
 
-    @property
-    def level(self) -> Isolation: ...
-
-    @property
-    def run_url(self) -> str:
-        """The address of the CI run that this belongs to; empty elsewhere."""
-
-    @property
-    def cancel(self) -> threading.Event:
-        """Set when its cells are to stop."""
-
-    @property
-    def progress(self) -> Reporting: ...
-
-    def run(self, cells: Sequence[str], options: "RunOptions") -> "BatchResult":
-        """Lock, run and record cells of its matrix."""
+    def run(self, cells: Sequence[str], options: "RunOptions") -> "BatchResult": ...
 
     def clock(self) -> datetime.datetime: ...
 
@@ -92,8 +66,7 @@ class Machine(Protocol):
 
     def locker(self) -> Locker: ...
 
-    def redacted(self, text: str) -> str:
-        """Return the text with this machine's private details removed."""
+    def redacted(self, text: str) -> str: ...
 
     def tell(self, line: str) -> None: ...
 
@@ -104,10 +77,8 @@ class Machine(Protocol):
 
 
 class RunOptions(Value, frozen=True, kw_only=True):
-    """How a batch runs.
-
-    With `is_search`, a cancelled run is not recorded. `wheels` are (sha256, path) of a checkout's;
-    a cell installs the one that its lock pins.
+    """With `is_search`, a cancelled run is not recorded. `wheels` are (sha256, path) of a
+    checkout's; a cell installs the one that its lock pins.
     """
 
     workers: int = 1
@@ -122,25 +93,10 @@ def never(*_: object) -> NoReturn:
     raise AssertionError("what has a lock is not locked")
 
 
-class BatchSteps(Value, frozen=True, kw_only=True):
-    """What a batch does with each cell: stores its record with its attempts; a resolution failure
-    has none.
-
-    `locking` queries the index, so it is called only when needed; a batch of locks needs only
-    `add`.
-    """
-
-    add: Callable[[Record, Sequence[JudgedRun]], object]
-    locking: Callable[[], Callable[[str], LockResult]] = never
-    keep_lock: Callable[[str, Lock], None] = never
-
-
 class BatchResult(Value, frozen=True, kw_only=True):
-    """The results of a batch.
-
-    `unanswered` are cells whose run says nothing because the machine failed. `unrun` counts those
-    that no worker ran or could store; `untried` says why one did not run. `absent` are those of
-    them whose Python is not installed. `set_aside` are conflicting files that others stored
+    """`unanswered` are cells whose run says nothing because the machine failed. `unrun` counts
+    those that no worker ran or could store; `untried` says why one did not run. `absent` are those
+    of them whose Python is not installed. `set_aside` are conflicting files that others stored
     meanwhile.
     """
 
@@ -165,10 +121,19 @@ class Batch:
     """Cells that run together, and their results so far."""
 
     def __init__(
-        self, workspace: Workspace, machine: Machine, steps: BatchSteps, options: RunOptions
+        self,
+        workspace: Workspace,
+        machine: Machine,
+        options: RunOptions,
+        add: Callable[[Record, Sequence[JudgedRun]], object],
+        locking: Callable[[], Callable[[str], LockResult]] = never,
+        keep_lock: Callable[[str, Lock], None] = never,
     ) -> None:
-        self._workspace, self._machine, self._steps = workspace, machine, steps
-        self._options = options
+        """`add` takes each record with its attempts; a resolution failure has none. `locking`
+        queries the index, so it is called only when needed; a batch of locks needs only `add`.
+        """
+        self._workspace, self._machine, self._options = workspace, machine, options
+        self._add, self._locking, self._keep_lock = add, locking, keep_lock
         self._outcomes: dict[str, str] = {}
         self._records: list[Record] = []
         # The workers append to it.
@@ -181,33 +146,26 @@ class Batch:
         """Run the cells; each record is stored as it arrives. `locks` have names of no cells."""
         names = [*dict.fromkeys((*cells, *(locks or ())))]
         with self._machine.progress(names, self._options.workers) as self._reporter:
-            return self._run(cells, locks)
-
-    def _run(self, cells: Sequence[str], locks: Mapping[str, Lock] | None) -> BatchResult:
-        self._workspace.store.sweep()
-        # All locks are read before anything runs, so that a damaged one stops the command at once.
-        # A lock of outdated declarations is made again, like a missing one; so is one whose import
-        # failed because of a package that may move.
-        own = {cell: lock for cell in cells if (lock := self._workspace.lock(cell)) is not None}
-        for cell, lock in [*own.items()]:
-            why = "its requirements changed"
-            if self._asks_as_declared(cell, lock):
-                blocker = self._blocked_import(cell)
-                why = blocker and f"its import failed by {blocker}"
-            if why:
-                self._reporter.tell(f"re-locking {cell}: {why}")
-                del own[cell]
-        locks = own if locks is None else {**own, **locks}
-        folder = self._machine.cells()
-        if dead := remove_dead_folders(folder):
-            self._reporter.tell(f"removed {count(dead, 'folder')} of runs that were killed")
-        self._scratch = Scratch(folder, keep=self._options.keep)
-        self._fleet = self._machine.fleet(self._bench, self._options)
-        try:
-            jobs = self._jobs(locks, [cell for cell in cells if cell not in locks])
-            unrun = self._fleet.run(jobs, self._canary, self._store, self._reporter)
-        finally:
-            self._scratch.close()
+            self._workspace.store.sweep()
+            # All locks are read before anything runs, so that a damaged one stops the command at
+            # once. A lock of outdated declarations is made again, like a missing one; so is one
+            # whose import failed because of a package that may move.
+            own = {cell: lock for cell in cells if (lock := self._workspace.lock(cell)) is not None}
+            for cell, lock in [*own.items()]:
+                if why := self._why_outdated(cell, lock):
+                    self._reporter.tell(f"re-locking {cell}: {why}")
+                    del own[cell]
+            locks = own if locks is None else {**own, **locks}
+            folder = self._machine.cells()
+            if dead := remove_dead_folders(folder):
+                self._reporter.tell(f"removed {count(dead, 'folder')} of runs that were killed")
+            self._scratch = Scratch(folder, keep=self._options.keep)
+            self._fleet = self._machine.fleet(self._bench, self._options)
+            try:
+                jobs = self._jobs(locks, [cell for cell in cells if cell not in locks])
+                unrun = self._fleet.run(jobs, self._store, self._reporter)
+            finally:
+                self._scratch.close()
         return BatchResult(
             outcomes=self._outcomes,
             records=tuple(self._records),
@@ -220,54 +178,55 @@ class Batch:
             absent=frozenset(self._absent),
         )
 
-    def _asks_as_declared(self, cell_id: str, lock: Lock) -> bool:
+    def _why_outdated(self, name: str, lock: Lock) -> str:
         workspace = self._workspace
-        if workspace.kept_catalogue is None:  # a cell is run as declared; so is one ruled out
-            return True
-        facts = workspace.facts_of(workspace.kept_catalogue)
-        cell = parse_cell(cell_id, facts.matrix)
-        facts = facts_for(facts, cell)
-        return isinstance(fate_of(facts, cell), Infeasible) or asks_as_declared(facts, cell, lock)
-
-    def _blocked_import(self, cell_id: str) -> str:
-        asked = asked_about(cell_id, self._workspace.context)
-        if not asked:
-            return ""
-        digest = self._workspace.lock_digests[cell_id]
-        runs = (r for r in self._workspace.records(cell_id) if r.lock_digest == digest)
-        return next(filter(None, (blocked_import(r.outcome, r.involved, asked) for r in runs)), "")
+        if workspace.kept_catalogue is not None:
+            facts = workspace.facts_of(workspace.kept_catalogue)
+            cell = parse_cell(name, facts.matrix)
+            facts = facts_for(facts, cell)
+            # A cell that is ruled out is run as it was declared.
+            is_ruled_out = isinstance(fate_of(facts, cell), Infeasible)
+            if not is_ruled_out and not asks_as_declared(facts, cell, lock):
+                return "its requirements changed"
+        if asked := asked_about(name, workspace.context):
+            digest = workspace.lock_digests[name]
+            for run in workspace.records(name):
+                blocker = blocked_import(run.outcome, run.involved, asked)
+                if run.lock_digest == digest and blocker:
+                    return f"its import failed by {blocker}"
+        return ""
 
     def _jobs(self, locks: Mapping[str, Lock], unlocked: Sequence[str]) -> Iterator[Job]:
+        options, matrix = self._options, self._workspace.matrix
+        package = matrix.subject_axis.package
         for cell, lock in chain(locks.items(), self._locked(unlocked)):
             missing = self._machine.missing_interpreter(lock)
-            if missing is None:
-                options, matrix = self._options, self._workspace.matrix
-                package = matrix.subject_axis.package
-                yield Job(
-                    matrix=self._workspace.name,
-                    cell=cell,
-                    subject=package,
-                    module=matrix.suite.module or package.replace("-", "_"),
-                    lock=lock,
-                    suite=matrix.suite,
-                    suite_folder=str(self._workspace.suite_folder),
-                    builds=matrix.builds,
-                    tier=options.tier,
-                    wheels=options.wheels,
-                    # The project's own tests come from its checkout.
-                    newer=() if options.wheels else self._workspace.newer_tests(lock),
-                )
-            else:
+            if missing is not None:
                 name = python_name(missing, lock.inputs.platform)
                 remedy = python_remedy(name)
                 self._untried[cell] = f"this machine has no Python {name}; {remedy}"
                 self._absent.add(cell)
                 self._reporter.counted(cell, f"plan-fail:no-interpreter(py{missing}): {remedy}")
+                continue
+            yield Job(
+                matrix=self._workspace.name,
+                cell=cell,
+                subject=package,
+                module=matrix.suite.module or package.replace("-", "_"),
+                lock=lock,
+                suite=matrix.suite,
+                suite_folder=str(self._workspace.suite_folder),
+                builds=matrix.builds,
+                tier=options.tier,
+                wheels=options.wheels,
+                # The project's own tests come from its checkout.
+                newer=() if options.wheels else self._workspace.newer_tests(lock),
+            )
 
     def _locked(self, cells: Sequence[str]) -> Iterator[tuple[str, Lock]]:
         if not cells:
             return
-        lock = self._steps.locking()
+        lock = self._locking()
 
         def answer(cell: str) -> LockResult | CompatError | None:
             if self._machine.cancel.is_set() or self._fleet.is_spent:
@@ -298,7 +257,7 @@ class Batch:
             return None
         match answer:
             case Lock() as lock:
-                self._steps.keep_lock(cell, lock)
+                self._keep_lock(cell, lock)
                 return lock
             case Infeasible(obstacle=obstacle):
                 # Nothing ran, so nothing is recorded: the plan reports it each time.
@@ -318,14 +277,10 @@ class Batch:
                     cell, workspace.name, redacted, machine.clock(), workspace.context,
                     machine.host, machine.run_url,
                 )  # fmt: skip
-                self._steps.add(record, ())
+                self._add(record, ())
                 self._outcomes[cell] = str(record.outcome)
                 self._reporter.counted(cell, f"{record.outcome}: {refusal.because}")
         return None
-
-    def _canary(self, job: Job) -> Job:
-        place, inputs = self._scratch.folder / "canary", job.lock.inputs
-        return canary(place, inputs.python, inputs.platform)
 
     def _bench(self, worker: int, job: Job) -> Bench:
         is_kept = self._options.keep and job.matrix != "canary"
@@ -347,7 +302,7 @@ class Batch:
             return
         url, redacted = self._machine.run_url, self._machine.redacted
         record = record_of(attempts, tool=job.lock.tool, run_url=url, redacted=redacted)
-        self._steps.add(record, attempts)
+        self._add(record, attempts)
         self._records.append(record)
         if is_spurious(record.outcome):
             self._unanswered.append(job.cell)

@@ -10,14 +10,14 @@ import datetime
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cached_property, partial
+from functools import cached_property
 
 import msgspec
 from packaging.version import InvalidVersion, Version
 
 from compat.errors import NothingToDo, UsageError
 from compat.files import write
-from compat.fleet.batch import Batch, BatchResult, BatchSteps, LockResult, Machine, RunOptions
+from compat.fleet.batch import Batch, BatchResult, LockResult, Machine, RunOptions
 from compat.fleet.choices import MOST_UNASKED, outside, sifted
 from compat.index.release import Artifact, Release
 from compat.lock.lock_text import encode_lock
@@ -58,10 +58,7 @@ NEWEST = "newest"
 
 
 class CheckoutChoice(Value, frozen=True, kw_only=True):
-    """The selected cells of a checkout: runnable ones, and others.
-
-    `beyond` counts those that are too many to run by default.
-    """
+    """`beyond` counts those that are too many to run by default."""
 
     cells: tuple[Cell, ...]
     infeasible: tuple[Infeasible, ...]
@@ -79,7 +76,21 @@ class CheckoutCells:
         self.workspace = workspace
         self.checkout = checkout
         self.released = workspace.facts_of(catalogue)
-        self.facts = facts_of_checkout(workspace.matrix, catalogue, _release(checkout, moment))
+        release = Release(
+            version=Version(checkout.version.public),
+            artifacts=tuple(
+                Artifact(
+                    filename=wheel.path.rpartition("/")[2],
+                    tags=wheel.tags,
+                    requires_python=wheel.published.requires_python,
+                    uploaded=moment,
+                    sha256=wheel.sha256,
+                )
+                for wheel in checkout.wheels
+            ),
+            published=checkout.wheels[0].published,
+        )
+        self.facts = facts_of_checkout(workspace.matrix, catalogue, release)
         self.records: dict[str, list[Record]] = {}
         # How long each test function took in the last run of a cell, in the order of the run.
         self.seconds: dict[str, dict[str, float]] = {}
@@ -203,11 +214,29 @@ class CheckoutCells:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 self._store.add(record)
 
-        locking = partial(self._locking, pairs, machine)
-        steps = BatchSteps(locking=locking, keep_lock=keep_lock, add=add)
+        def locking() -> Callable[[str], LockResult]:
+            locker, source = machine.locker(), self.workspace.source
+            every = {cell.id: cell for cell in checkout_cells(self.facts)}
+
+            def lock(name: str) -> LockResult:
+                cell = every[name]
+                facts = facts_for(self.facts, cell)
+                fate = fate_of(facts, cell)
+                if isinstance(fate, Infeasible):
+                    return fate
+                pin = self.pin_of(cell)
+                released = self.workspace.lock(pairs[name]) if pairs[name] else None
+                alike = released and exchanged_subject(released, self.released, facts, cell, pin)
+                return alike or locked_cell(
+                    facts, cell, CheckoutLocker(locker, pin), source.package
+                )
+
+            return lock
+
         wheels = tuple((wheel.sha256, wheel.path) for wheel in self.checkout.wheels)
         options = msgspec.structs.replace(options, wheels=wheels)
-        return Batch(self.workspace, machine, steps, options).run([*pairs], known)
+        batch = Batch(self.workspace, machine, options, add, locking, keep_lock)
+        return batch.run([*pairs], known)
 
     def verdict(self, cell: Cell) -> Answer:
         lock, runs = self.locks.get(cell.id), self.records.get(cell.id, ())
@@ -235,23 +264,6 @@ class CheckoutCells:
         because = "" if verdict.obstacle is None else verdict.obstacle.because
         return cell_difference(self.released_verdict(beside), verdict, moved, because)
 
-    def _locking(self, pairs: Mapping[str, str], machine: Machine) -> Callable[[str], LockResult]:
-        locker, source = machine.locker(), self.workspace.source
-        every = {cell.id: cell for cell in checkout_cells(self.facts)}
-
-        def lock(name: str) -> LockResult:
-            cell = every[name]
-            facts = facts_for(self.facts, cell)
-            fate = fate_of(facts, cell)
-            if isinstance(fate, Infeasible):
-                return fate
-            pin = self.pin_of(cell)
-            released = self.workspace.lock(pairs[name]) if pairs[name] else None
-            alike = released and exchanged_subject(released, self.released, facts, cell, pin)
-            return alike or locked_cell(facts, cell, CheckoutLocker(locker, pin), source.package)
-
-        return lock
-
     def pin_of(self, cell: Cell) -> Pin:
         matrix = self.workspace.matrix
         tags = accepted_tags(cell.on(matrix.interpreters.name).version, matrix.platform)
@@ -267,21 +279,6 @@ def refuse_no_cells(choice: CheckoutChoice) -> None:
     if not choice.cells:
         why = outside(choice.infeasible) if choice.infeasible else "the matrix has no such places"
         raise NothingToDo.of(f"no cell of the checkout is left to run; {why}")
-
-
-def _release(checkout: BuiltCheckout, moment: datetime.datetime) -> Release:
-    artifacts = tuple(
-        Artifact(
-            filename=wheel.path.rpartition("/")[2],
-            tags=wheel.tags,
-            requires_python=wheel.published.requires_python,
-            uploaded=moment,
-            sha256=wheel.sha256,
-        )
-        for wheel in checkout.wheels
-    )
-    version = Version(checkout.version.public)
-    return Release(version=version, artifacts=artifacts, published=checkout.wheels[0].published)
 
 
 class Comparison(Value, frozen=True, kw_only=True):
@@ -319,10 +316,6 @@ def compared(
     """
     of_release, of_checkout = machines
 
-    def run_pairs(pairs: Mapping[str, str]) -> BatchResult:
-        of_checkout.tell(f"{count(len(pairs), 'cell')} of the checkout to run")
-        return cells.run(pairs, of_checkout, options)
-
     places = [(cell, cells.counterpart(cell, release)) for cell in choice.cells]
     for fate in choice.infeasible:
         beside = cells.counterpart(fate.cell, release)
@@ -336,13 +329,16 @@ def compared(
     cells.workspace.refresh()
     feasible = {cell.id for cell in choice.cells}
     pairs = {cell.id: beside.id for cell, beside in places if cell.id in feasible}
-    batches.append(run_pairs(pairs))
+    of_checkout.tell(f"{count(len(pairs), 'cell')} of the checkout to run")
+    batches.append(cells.run(pairs, of_checkout, options))
     # Another try finds no other Python, so untried cells are not run again.
     untried = {cell: why for batch in batches for cell, why in batch.untried.items()}
     alone = _alone([cells.difference(cell, beside) for cell, beside in places])
     worth = alone.intersection(cells.locks).difference(untried)
     again = {name: beside for name, beside in pairs.items() if name in worth}
-    batches += [run_pairs(again)] if again else []
+    if again:
+        of_checkout.tell(f"{count(len(again), 'cell')} of the checkout to run")
+        batches.append(cells.run(again, of_checkout, options))
     differences = []
     for known in (cells.difference(cell, beside) for cell, beside in places):
         why = untried.get(known.cell, untried.get(known.against, ""))
@@ -354,16 +350,14 @@ def compared(
 
 def _alone(differences: Sequence[CellDifference]) -> set[str]:
     """These are cells without an answer, and those that fail as no other does."""
-    counts = Counter(sign for known in differences for sign in _signs(known))
+    signs: dict[str, set[str]] = {}
+    for known in differences:
+        worse = {change.id for change in known.capabilities if change.is_worse}
+        breaks = known.difference == "breaks"
+        signs[known.cell] = (worse or {known.outcome_after}) if breaks else set()
+    counts = Counter(sign for own in signs.values() for sign in own)
     return {
         known.cell
         for known in differences
-        if known.after == "unknown" or any(counts[sign] == 1 for sign in _signs(known))
+        if known.after == "unknown" or any(counts[sign] == 1 for sign in signs[known.cell])
     }
-
-
-def _signs(known: CellDifference) -> set[str]:
-    if known.difference != "breaks":
-        return set()
-    worse = {change.id for change in known.capabilities if change.is_worse}
-    return worse or {known.outcome_after}

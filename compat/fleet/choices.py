@@ -58,8 +58,12 @@ def choose(
     has_python: Callable[[Version], bool] = lambda series: True,
 ) -> CellsToRun:
     """For a first run only cells whose Python `has_python`. Raises UsageError and NothingToDo."""
-    if tier == "smoke":
-        refuse_without_core(workspace.matrix)
+    if tier == "smoke" and not workspace.matrix.suite.core:
+        raise UsageError.of(
+            f"the suite of {workspace.name!r} has no core, so there is nothing less to run",
+            path=f"matrices/{workspace.name}/matrix.toml: suite.core",
+            hint="core = ['ID', ...] names the quick capabilities that every release has",
+        )
     if quick:
         return _quick(workspace)
     if words:
@@ -67,15 +71,6 @@ def choose(
     if workspace.lock_digests or workspace.runs:
         return _due(workspace, tier)
     return _first(workspace, has_python)
-
-
-def refuse_without_core(matrix: Matrix) -> None:
-    if not matrix.suite.core:
-        raise UsageError.of(
-            f"the suite of {matrix.name!r} has no core, so there is nothing less to run",
-            path=f"matrices/{matrix.name}/matrix.toml: suite.core",
-            hint="core = ['ID', ...] names the quick capabilities that every release has",
-        )
 
 
 def up_to_date(workspace: Workspace) -> str:
@@ -134,15 +129,32 @@ def _due(workspace: Workspace, tier: Tier) -> CellsToRun:
     infeasible = list(today.infeasible)
     # Locks of cells whose ids no longer fit the axes of the matrix.
     gone = [cell for cell in workspace.lock_digests if cell not in workspace.snapshot.by_id]
-    if today.unplanned:
-        late, ruled_out, lost = _newer_than_kept(workspace, today.unplanned)
-        entries += late
+    # The stored catalogue may be newer than the answers.
+    if today.unplanned and workspace.kept_catalogue is not None:
+        known = workspace.feasibility
+        by_id = {cell.id: cell for cell in lockable_cells(known)}
+        planned = [by_id[entry.cell] for entry in today.unplanned if entry.cell in by_id]
+        wanted, ruled_out = sifted(known, planned, workspace.lock_digests.keys())
+        ids = {cell.id for cell in wanted}
+        entries += [entry for entry in today.unplanned if entry.cell in ids]
         infeasible += ruled_out
-        gone += lost
+        gone += [entry.cell for entry in today.unplanned if entry.cell not in by_id]
+    elif today.unplanned:
+        gone += [entry.cell for entry in today.unplanned]
     remarks = [not_planned(gone, workspace.name)] if gone else []
     if not entries:
         remarks.append("nothing else is due" if gone or infeasible else up_to_date(workspace))
-        remarks += _never_locked(workspace)
+        unlocked = [
+            entry.cell
+            for entry in workspace.snapshot.entries
+            if entry.planned and entry.obstacle is None and entry.cell.recipe == "fresh"
+            if not entry.runs and entry.lock_digest is None
+        ]
+        if unlocked:
+            glob, _ = _newest_of(unlocked, workspace.matrix)
+            which = count(len(unlocked), "more cell is", "more cells are")
+            how = f"compat run {workspace.name} {glob!r} runs the newest"
+            remarks.append(f"{which} feasible and never locked: {how}")
     cells = tuple(CellToRun(cell=entry.cell, reason=entry.reason) for entry in entries)
     return CellsToRun(
         cells=cells,
@@ -150,20 +162,6 @@ def _due(workspace: Workspace, tier: Tier) -> CellsToRun:
         remarks=tuple(remarks),
         is_fresh=not (cells or infeasible or gone),
     )
-
-
-def _newer_than_kept(
-    workspace: Workspace, unplanned: Sequence[Due]
-) -> tuple[list[Due], list[Infeasible], list[str]]:
-    if workspace.kept_catalogue is None:
-        return [], [], [entry.cell for entry in unplanned]
-    facts = workspace.feasibility
-    by_id = {cell.id: cell for cell in lockable_cells(facts)}
-    planned = [by_id[entry.cell] for entry in unplanned if entry.cell in by_id]
-    wanted, infeasible = sifted(facts, planned, workspace.lock_digests.keys())
-    ids = {cell.id for cell in wanted}
-    late = [entry for entry in unplanned if entry.cell in ids]
-    return late, list(infeasible), [e.cell for e in unplanned if e.cell not in by_id]
 
 
 def _first(workspace: Workspace, has_python: Callable[[Version], bool]) -> CellsToRun:
@@ -177,47 +175,26 @@ def _first(workspace: Workspace, has_python: Callable[[Version], bool]) -> Cells
         raise NothingToDo.of(message, hint=f"compat plan {name} counts the obstacles")
     quick = _quick(workspace).cells if matrix.quick else ()
     if len(feasible) <= MOST_UNASKED:
-        at_hand, missing = _with_python(feasible, matrix, has_python)
+        series = {cell: cell.on(matrix.interpreters.name).version for cell in feasible}
+        missing = sorted(version for version in set(series.values()) if not has_python(version))
+        at_hand = [cell for cell in feasible if series[cell] not in missing]
+        remarks: tuple[str, ...] = ()
+        if missing:
+            names = " ".join(python_name(version, matrix.platform) for version in missing)
+            which = count(len(feasible) - len(at_hand), "cell needs", "cells need")
+            which += f" Python {names.replace(' ', ' or ')}, which this machine does not have"
+            remarks = (f"left out: {which}; `uv python install {names}` gets it",)
         others = (cell.id for cell in at_hand if cell.id not in matrix.quick)
         cells = (*quick, *(CellToRun(cell=cell, reason="never-run") for cell in others))
         if not cells:
-            raise NothingToDo.of(missing[0], hint=f"compat plan {name} --here counts the obstacles")
-        return CellsToRun(cells=cells, remarks=missing)
+            raise NothingToDo.of(remarks[0], hint=f"compat plan {name} --here counts the obstacles")
+        return CellsToRun(cells=cells, remarks=remarks)
     glob, matching = _newest_of(feasible, matrix)
     message = f"{len(feasible):,} cells of {name} are feasible and none is locked"
     way = f"compat run {name} {glob!r} runs {count(matching, 'cell')}"
     if not quick:
         raise NothingToDo.of(message, hint=way)
     return CellsToRun(cells=quick, remarks=(f"{message}: the smoke cells run first; {way}",))
-
-
-def _with_python(
-    cells: Sequence[Cell], matrix: Matrix, has_python: Callable[[Version], bool]
-) -> tuple[list[Cell], tuple[str, ...]]:
-    series = {cell: cell.on(matrix.interpreters.name).version for cell in cells}
-    missing = sorted(version for version in set(series.values()) if not has_python(version))
-    at_hand = [cell for cell in cells if series[cell] not in missing]
-    if not missing:
-        return at_hand, ()
-    names = " ".join(python_name(version, matrix.platform) for version in missing)
-    which = count(len(cells) - len(at_hand), "cell needs", "cells need")
-    because = f"this machine does not have; `uv python install {names}` gets it"
-    return at_hand, (f"left out: {which} Python {names.replace(' ', ' or ')}, which {because}",)
-
-
-def _never_locked(workspace: Workspace) -> list[str]:
-    feasible = [
-        entry.cell
-        for entry in workspace.snapshot.entries
-        if entry.planned and entry.obstacle is None and entry.cell.recipe == "fresh"
-        if not entry.runs and entry.lock_digest is None
-    ]
-    if not feasible:
-        return []
-    glob, _ = _newest_of(feasible, workspace.matrix)
-    which = count(len(feasible), "more cell is", "more cells are")
-    how = f"compat run {workspace.name} {glob!r} runs the newest"
-    return [f"{which} feasible and never locked: {how}"]
 
 
 def _newest_of(cells: Sequence[Cell], matrix: Matrix) -> tuple[str, int]:

@@ -35,9 +35,8 @@ from packaging.version import Version
 from compat.declare.matrix import decode_custom
 from compat.errors import CompatError, UsageError
 from compat.files import code_digest, new_folder, remove_tree, write
-from compat.fleet.local import Attempts, Breaker, CellFault, Keep, Reporter, Station, handed_on
+from compat.fleet.local import Attempts, Breaker, CellFault, Crew, Keep, Reporter, Station
 from compat.results.judged import judged
-from compat.run.canary import canary
 from compat.run.evidence import Evidence
 from compat.run.job import Bench, Job
 from compat.run.steps import Activity
@@ -92,9 +91,7 @@ class ClusterAddress(Value, frozen=True, kw_only=True):
 
 
 def cluster_address(text: str, tls: Path | None, own: Path) -> ClusterAddress:
-    """Parse an address such as `dask://10.0.0.5:8786`.
-
-    `tls` names the certificates; None means the user's `own`, which serve only on the loopback.
+    """`tls` names the certificates; None means the user's `own`, which serve only on the loopback.
     Raises UsageError for another text, and for certificates that are missing or readable by other
     users.
     """
@@ -158,10 +155,7 @@ class ClusterHostile(ClusterLost):
 
 
 class CellOrder(StrictValue, frozen=True, kw_only=True):
-    """A cell to run, with what a worker needs besides its folders.
-
-    This includes the suite's files by path, and whether all its indexes rank equally (`merged`).
-    """
+    """With the suite's files by path; `merged` says whether all its indexes rank equally."""
 
     topic: str
     job: Job
@@ -264,12 +258,10 @@ _guard = cache(_NoObjects)
 
 
 class Cluster:
-    """A connection to the scheduler.
-
-    Once it is lost, `offers` and `submit` raise ClusterLost. After a message that no worker sends,
-    every call raises ClusterHostile. Results arrive as events over the worker's own connection:
-    `Future.result` would make the scheduler dial the worker, which a firewall may block (seen with
-    Dask 2026.8).
+    """Once it is lost, `offers` and `submit` raise ClusterLost. After a message that no worker
+    sends, every call raises ClusterHostile. Results arrive as events over the worker's own
+    connection: `Future.result` would make the scheduler dial the worker, which a firewall may block
+    (seen with Dask 2026.8).
     """
 
     def __init__(self, address: ClusterAddress, topic: str) -> None:
@@ -375,12 +367,8 @@ class _Hand:
     finished: float | None = None
 
 
-def _suite_of(folder: str) -> tuple[dict[str, bytes] | None, str]:
-    return (suite_contents(Path(folder)), suite_digest(Path(folder))) if folder else (None, "")
-
-
-class Remote:
-    """The workers of a cluster, as a fleet.
+class Remote(Crew):
+    """The workers of a cluster. A lost one is not among the stopped.
 
     A worker has at most one cell of a run, so a cell never waits behind a long one while another
     worker is free.
@@ -396,23 +384,18 @@ class Remote:
         merged: bool = False,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
-        self._connect, self._topic, self._cancel = connect, topic, cancel
-        self._attempts, self._merged, self._patience = attempts, merged, patience
+        super().__init__(cancel, attempts)
+        self._connect, self._topic = connect, topic
+        self._merged, self._patience = merged, patience
         self._cluster = connect()
         self._hands: dict[str, _Hand] = {}
         self._numbers: dict[str, int] = {}
         self._gone: set[str] = set()
         self._waiting: deque[Job] = deque()
-        self._closed = threading.Event()
         self._starts = count()
         self._losses: Counter[str] = Counter()
         self._unfit: dict[str, float] = {}
-        self._lost = 0
-        self._suite_of = cache(_suite_of)
-        self._keep: Keep
-        self._reporter: Reporter
-        # A lost worker is not among them.
-        self.stopped: dict[int, str] = {}
+        self._contents_of, self._digest_of = cache(suite_contents), cache(suite_digest)
         self.is_spent = False
         self.places: set[str] = set()
 
@@ -432,12 +415,11 @@ class Remote:
         missing = [lacking(needs, hand.offer) for hand in self._hands.values()]
         return min(missing, key=len, default=tuple(needs))
 
-    def run(
-        self, jobs: Iterable[Job], canary: Callable[[Job], Job], keep: Keep, reporter: Reporter
-    ) -> int:
+    def run(self, jobs: Iterable[Job], keep: Keep, reporter: Reporter) -> int:
         self._keep, self._reporter = keep, reporter
         with ThreadPoolExecutor(1, thread_name_prefix="dispatcher") as pool:
-            dispatched = pool.submit(self._dispatch)
+            dispatched = pool.submit(self._loop)
+            dispatched.add_done_callback(lambda _: setattr(self, "is_spent", True))
             try:
                 for job in jobs:
                     self._waiting.append(job)
@@ -445,20 +427,18 @@ class Remote:
                 self._closed.set()
                 while not wait([dispatched], timeout=_MESSAGE_SECONDS).done:
                     pass
+                self._lost += sum(self._freed(hand) is not None for hand in self._hands.values())
                 self._cluster.close()
         dispatched.result()
         return self._lost + len(self._waiting)
 
-    def _dispatch(self) -> None:
-        try:
-            self._loop()
-        finally:
-            self.is_spent = True
-            self._lost += sum(self._freed(hand) is not None for hand in self._hands.values())
-
     def _loop(self) -> None:
         looked = float("-inf")
-        while not self._is_done() and not self._cancel.is_set():
+        while not self._cancel.is_set():
+            # Read before the queue, so that messages just before the end are still seen.
+            is_closed = self._closed.is_set()
+            if is_closed and not self._waiting and not any(h.job for h in self._hands.values()):
+                break
             try:
                 if time.monotonic() - looked > _LOOK_SECONDS:
                     self._look()
@@ -483,13 +463,7 @@ class Remote:
                 break
             self._hear(self._cluster.message(_MESSAGE_SECONDS))
         for hand in self._hands.values():
-            self._release(hand.breaker.held(), hand)
-
-    def _is_done(self) -> bool:
-        # Read before the queue, so that messages just before the end are still seen.
-        is_closed = self._closed.is_set()
-        is_idle = all(hand.job is None for hand in self._hands.values())
-        return is_closed and not self._waiting and is_idle
+            self._release(hand.number, hand.breaker.held())
 
     def _submit(self) -> None:
         for hand in self._hands.values():
@@ -498,11 +472,12 @@ class Remote:
             fitting = (j for j in (*self._waiting,) if not lacking(resources_for(j), hand.offer))
             if (job := next(fitting, None)) is not None:
                 key = f"{self._topic}-{job.cell}-{next(self._starts)}"
+                folder = Path(job.suite_folder) if job.suite_folder else None
                 order = CellOrder(
                     topic=self._topic,
                     job=msgspec.structs.replace(job, suite_folder=""),
                     attempts=self._attempts,
-                    suite=self._suite_of(job.suite_folder)[0],
+                    suite=None if folder is None else self._contents_of(folder),
                     merged=self._merged,
                 )
                 hand.future = self._cluster.submit(order, key, hand.address)
@@ -528,10 +503,7 @@ class Remote:
                     self._again(hand, "its worker said nothing")
             elif state != "pending":
                 self._again(hand, state)
-        self._drop_unfit(now)
-
-    def _drop_unfit(self, now: float) -> None:
-        """Give up all cells of a Python for which no worker has come in time."""
+        # All cells of a Python are given up for which no worker has come in time.
         by_python = {python_resource(job.lock.inputs.python): job for job in tuple(self._waiting)}
         for series, example in by_python.items():
             missing = self.obstacle(example)
@@ -612,23 +584,15 @@ class Remote:
                     self._reporter.entered(hand.number, job, message.activity, Path(message.folder))
             case "returned":
                 self._again(hand, message.why or "its worker did not run it")
-            case "faulted":
-                self._end(hand, job, CellFault(message.why))
-            case "ended":
+            case "faulted" | "ended":
                 self.places.update(message.places)
-                self._end(hand, job, self._judged(message, job))
-
-    def _end(self, hand: _Hand, job: Job, attempts: Attempts) -> None:
-        self._freed(hand)
-        self._release(hand.breaker.take(job, attempts), hand)
-
-    def _release(self, settled: list[tuple[Job, Attempts]], hand: _Hand) -> None:
-        for job, attempts in settled:
-            if not handed_on(job, attempts, hand.number, self._keep, self._reporter):
-                self._lost += 1
+                self._freed(hand)
+                self._release(hand.number, hand.breaker.take(job, self._judged(message, job)))
 
     def _judged(self, message: WorkerMessage, job: Job) -> Attempts:
-        suite = self._suite_of(job.suite_folder)[1]
+        if message.kind == "faulted":
+            return CellFault(message.why)
+        suite = self._digest_of(Path(job.suite_folder)) if job.suite_folder else ""
         asked = (job.matrix, job.cell, job.lock.digest, suite, job.tier, job.subject)
         for e in message.attempts:
             if (e.matrix, e.cell, e.lock_digest, e.suite_digest, e.tier, e.subject) != asked:
@@ -661,11 +625,11 @@ class CellHost(WorkerPlugin):
         self,
         places: tuple[str, ...],
         scratch: Path,
-        bench: Callable[[Job, bool], Bench],
+        bench: Callable[..., Bench],
         clock: Callable[[], datetime.datetime],
     ) -> None:
         """`places` identify the machine, and `scratch` is the folder of this process; `bench`,
-        called with True, ranks all indexes equally.
+        with `merged`, ranks all indexes equally.
         """
         self._places, self._scratch = places, scratch
         self._bench, self._clock = bench, clock
@@ -705,21 +669,37 @@ class CellHost(WorkerPlugin):
                     send(message(kind="returned", why=self.why))
                     return
                 send(message(kind="began"))
-                if why := self._run(order, cancel, lambda **more: send(message(**more))):
+                if self._station is None or order.topic != self._topic:
+                    self._topic, self._breaker = order.topic, Breaker()
+                    bench = partial(self._bench, merged=order.merged)
+                    self._station = Station(bench, self._clock, order.attempts)
+                station = self._station
+                if why := self._run(order, station, cancel, lambda **m: send(message(**m))):
                     # A cancelled canary says nothing about the worker.
                     if not cancel.is_set():
-                        self._station_for(order).distrust()
+                        station.distrust()
                         self.why = why
                     send(message(kind="stopped", why=why))
         finally:
             self._cancels.pop(key, None)
 
-    def _run(self, order: CellOrder, cancel: threading.Event, send: Callable[..., None]) -> str:
-        try:
-            job, station = self._unpacked(order), self._station_for(order)
-        except (CompatError, OSError) as fault:
-            send(kind="faulted", why=str(fault))
-            return ""
+    def _run(
+        self, order: CellOrder, station: Station, cancel: threading.Event, send: Callable[..., None]
+    ) -> str:
+        job = order.job
+        if order.suite is not None:
+            # This process runs one cell at a time, and mostly of one suite.
+            folder = self._scratch / "suite"
+            try:
+                if order.suite != self._suite:
+                    remove_tree(folder)
+                    for path, content in order.suite.items():
+                        write(folder / path, content)
+                    self._suite = order.suite
+            except (CompatError, OSError) as fault:
+                send(kind="faulted", why=str(fault))
+                return ""
+            job = msgspec.structs.replace(job, suite_folder=str(folder))
         if why := station.trouble(job, cancel):
             return why
         attempts = station.attempted(
@@ -732,34 +712,6 @@ class CellHost(WorkerPlugin):
             evidence = tuple(attempt.evidence for attempt in attempts)
             send(kind="ended", attempts=evidence, places=self._places)
         return self._breaker.why
-
-    def _station_for(self, order: CellOrder) -> Station:
-        if self._station is None or order.topic != self._topic:
-            folder = self._scratch / "canary"
-            self._topic, self._breaker = order.topic, Breaker()
-            self._station = Station(
-                lambda job: self._bench(job, order.merged),
-                # Workers of a machine start at the same moment and leave evidence under this name.
-                lambda job: msgspec.structs.replace(
-                    canary(folder, job.lock.inputs.python, job.lock.inputs.platform),
-                    cell=f"canary-{folder.parent.name}",
-                ),
-                self._clock,
-                attempts=order.attempts,
-            )
-        return self._station
-
-    def _unpacked(self, order: CellOrder) -> Job:
-        if order.suite is None:
-            return order.job
-        # This process runs one cell at a time, and mostly of one suite.
-        folder = self._scratch / "suite"
-        if order.suite != self._suite:
-            remove_tree(folder)
-            for path, content in order.suite.items():
-                write(folder / path, content)
-            self._suite = order.suite
-        return msgspec.structs.replace(order.job, suite_folder=str(folder))
 
 
 def run_order(data: bytes) -> None:

@@ -48,8 +48,7 @@ class ExploreSteps(Protocol):
 
     def ask(self, cell: Cell) -> LockAnswer: ...
 
-    def inferred(self, cell: Cell) -> LockAnswer | None:
-        """Return what follows from all answers so far."""
+    def inferred(self, cell: Cell) -> LockAnswer | None: ...
 
     def run(self, cell: Cell, tier: Tier) -> Answer | None:
         """Return a verdict, or None without a result."""
@@ -159,20 +158,25 @@ class Explorer:
             for _ in range(free):
                 if left <= 0 or self._cancel.is_set() or self._in_vain[hand] >= MOST_WITHOUT_ANSWER:
                     break
-                is_due = self._is_audit_due(left)
-                if is_due and is_lock_enough(self._waiting[0]) is (hand == "lock"):
-                    self._audit(pool)
-                elif (probe := self._next(hand, left)) is None:
+                future: Future[Any]
+                audit = self._due_audit(left)
+                if audit is not None and is_lock_enough(self._waiting[0]) is (hand == "lock"):
+                    entry = self._waiting.popleft()
+                    self._audited[entry.cell.id] = None
+                    # It counts before it ends, so that no second one begins beside it.
+                    self._audit_seconds += self._expected(*audit)
+                    future = pool.submit(self._steps.audit, entry)
+                    self._pending[future] = _Begun(ExploreProbe(*audit), self._clock(), entry)
+                    continue
+                if (probe := self._next(hand, left)) is None:
                     break
+                if hand == "lock":
+                    future = pool.submit(self._steps.ask, probe.cell)
                 else:
-                    future: Future[Any]
-                    if hand == "lock":
-                        future = pool.submit(self._steps.ask, probe.cell)
-                    else:
-                        tier: Tier = "smoke" if probe.kind == "smoke" else "full"
-                        self._reach.begun(probe.cell)
-                        future = pool.submit(self._steps.run, probe.cell, tier)
-                    self._pending[future] = _Begun(probe, self._clock())
+                    tier: Tier = "smoke" if probe.kind == "smoke" else "full"
+                    self._reach.begun(probe.cell)
+                    future = pool.submit(self._steps.run, probe.cell, tier)
+                self._pending[future] = _Begun(probe, self._clock())
 
     def _next(self, hand: str, left: float) -> ExploreProbe | None:
         if hand == "lock":
@@ -183,24 +187,15 @@ class Explorer:
                 return ExploreProbe(cell, "suite")
         return self._exploration.next_run(left)
 
-    def _is_audit_due(self, left: float) -> bool:
-        """Whether to verify the next inferred answer now. None is skipped, for a fair sample."""
+    def _due_audit(self, left: float) -> tuple[Cell, ProbeKind] | None:
+        # None is skipped, for a fair sample.
         if not self._waiting:
-            return False
+            return None
         kind: ProbeKind = "lock" if is_lock_enough(self._waiting[0]) else "suite"
-        if self._expected(self._waiting[0].cell, kind) > left:
-            return False
+        audit = self._waiting[0].cell, kind
         work = self._exploration.unlocked or self._exploration.is_running_left or self._due
-        return not work or self._audit_seconds < _AUDIT_SHARE * sum(self.seconds.values())
-
-    def _audit(self, pool: ThreadPoolExecutor) -> None:
-        entry = self._waiting.popleft()
-        self._audited[entry.cell.id] = None
-        kind: ProbeKind = "lock" if is_lock_enough(entry) else "suite"
-        begun = _Begun(ExploreProbe(entry.cell, kind), self._clock(), entry)
-        # It counts before it ends, so that no second one begins beside it.
-        self._audit_seconds += self._expected(entry.cell, kind)
-        self._pending[pool.submit(self._steps.audit, entry)] = begun
+        is_due = not work or self._audit_seconds < _AUDIT_SHARE * sum(self.seconds.values())
+        return audit if is_due and self._expected(*audit) <= left else None
 
     def _settle(self, future: "Future[_Answer]") -> None:
         begun = self._pending.pop(future)
@@ -231,20 +226,17 @@ class Explorer:
         if isinstance(result, LockAnswer):
             self._learn(cell, result)
         elif isinstance(result, Answer):
-            self._ran(begun.probe, result)
-
-    def _ran(self, probe: ExploreProbe, found: Answer) -> None:
-        self._count.answer([probe.cell], found.kind)
-        followers: dict[Cell, Kind] = {}
-        if found.kind == "unknown":
-            self._reach.blocked(probe.cell)
-        elif found.evidence == "tested":
-            followers = self._reach.ran(probe.cell, signature_of(found))
-        else:
-            self._reach.answered([probe.cell])
-        for other, kind in followers.items():
-            self._count.answer([other], kind)
-        self._exploration.ran(probe.cell, probe.kind, followers)
+            self._count.answer([cell], result.kind)
+            followers: dict[Cell, Kind] = {}
+            if result.kind == "unknown":
+                self._reach.blocked(cell)
+            elif result.evidence == "tested":
+                followers = self._reach.ran(cell, signature_of(result))
+            else:
+                self._reach.answered([cell])
+            for other, likely in followers.items():
+                self._count.answer([other], likely)
+            self._exploration.ran(cell, kind, followers)
 
     def _learn(self, cell: Cell, result: LockAnswer) -> None:
         others = self._exploration.unlocked if result.is_lesson else ()
@@ -301,12 +293,14 @@ def open_work(
             newest = entry.history.unanswered
             if newest is not None and lacks_instruction(newest.outcomes[-1]):
                 continue
+            # A resolution that failed by a package that may move is worth another day's question.
+            may_move = bool(entry.blocked_by)
+            is_unasked = entry.refusal is None or may_move
             if has_lock:
                 locked.append(entry.cell)
-            elif is_unasked(snapshot, entry):
+            elif is_unasked if answer is None else may_move and answer.on < snapshot.day:
                 unlocked.append(entry.cell)
-    every = (tuple(unlocked), tuple(locked), tuple(smoked), tuple(lockable))
-    return OpenWork(*every)
+    return OpenWork(tuple(unlocked), tuple(locked), tuple(smoked), tuple(lockable))
 
 
 def due_cells(snapshot: Snapshot, left: OpenWork) -> list[Cell]:
@@ -329,14 +323,6 @@ def refused_once(snapshot: Snapshot) -> list[Cell]:
 
 def is_lock_enough(entry: Answer) -> bool:
     return entry.refusal is not None and entry.refusal.outcome.stage == "lock"
-
-
-def is_unasked(snapshot: Snapshot, entry: Answer) -> bool:
-    """A resolution that failed by a package that may move is worth another day's question."""
-    answer = snapshot.plain.get(entry.cell.id)
-    if answer is not None and entry.blocked_by:
-        return answer.on < snapshot.day
-    return answer is None and (entry.refusal is None or bool(entry.blocked_by))
 
 
 def _refused(snapshot: Snapshot) -> Iterable[Cell]:

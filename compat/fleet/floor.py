@@ -16,8 +16,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.faults import choice
-from compat.declare.matrix import Axis, Matrix
-from compat.declare.parsing import parsed
+from compat.declare.matrix import Axis
+from compat.declare.parsing import minor_series, parsed
 from compat.declare.suite import asked_names
 from compat.errors import CompatError, NoPage, NothingToDo, ToolFailed, UsageError
 from compat.fleet.batch import BatchResult, Machine, RunOptions
@@ -42,8 +42,6 @@ from compat.site.wording import cause_sentence, count
 from compat.value import Value
 from compat.workspace import Workspace
 
-End = Literal["lowest", "highest"]
-
 
 class FloorQuestion(Value, frozen=True, kw_only=True):
     """On which axis, with which versions on the others, by which recipe, at which end.
@@ -55,7 +53,7 @@ class FloorQuestion(Value, frozen=True, kw_only=True):
     axis: str
     others: Mapping[str, Version]
     recipe: Recipe = "relaxed"
-    end: End = "lowest"
+    end: Literal["lowest", "highest"] = "lowest"
     needs: tuple[str, ...] = ()
 
 
@@ -76,7 +74,16 @@ def floor_cells(workspace: Workspace, question: FloorQuestion) -> tuple[Cell, ..
     """The least likely to work comes first."""
     matrix, catalogue = workspace.matrix, workspace.kept_or_asked
     axes = {axis.name: axis for axis in matrix.axes}
-    _refuse_unknown(matrix, question)
+    for name in (question.axis, *question.others):
+        if name not in axes:
+            raise UsageError.of(
+                f"matrix {matrix.name!r} has no axis {name!r}", hint=choice(name, [*axes])
+            )
+    if question.axis in question.others:
+        raise UsageError.of(f"axis {question.axis!r} is searched, so --at cannot fix it")
+    if missing := [name for name in axes if name not in (question.axis, *question.others)]:
+        ask = " ".join(f"--at {name}=VERSION" for name in missing)
+        raise UsageError.of(f"no version of {' and '.join(missing)}", hint=ask)
     coordinates = {name: axis_coordinates(axis, catalogue) for name, axis in axes.items()}
     fixed = {
         name: _coordinate(axes[name], version, coordinates[name])
@@ -132,21 +139,6 @@ def boundary_of(
             tell(f"{cells[of[-1]].id} {by_turns}: up to {count(budget, 'run')} now")
         position = search.next()
     return FloorAnswer(cells=cells, boundary=search.result, because=because, cells_run=runs)
-
-
-def _refuse_unknown(matrix: Matrix, question: FloorQuestion) -> None:
-    names = [axis.name for axis in matrix.axes]
-    for name in (question.axis, *question.others):
-        if name not in names:
-            raise UsageError.of(
-                f"matrix {matrix.name!r} has no axis {name!r}", hint=choice(name, names)
-            )
-    missing = [name for name in names if name not in (question.axis, *question.others)]
-    if question.axis in question.others:
-        raise UsageError.of(f"axis {question.axis!r} is searched, so --at cannot fix it")
-    if missing:
-        ask = " ".join(f"--at {name}=VERSION" for name in missing)
-        raise UsageError.of(f"no version of {' and '.join(missing)}", hint=ask)
 
 
 def _coordinate(axis: Axis, version: Version, coordinates: tuple[Coordinate, ...]) -> Coordinate:
@@ -249,10 +241,8 @@ class Minimums(Value, frozen=True, kw_only=True):
 
 
 class Untestable(Value, frozen=True, kw_only=True):
-    """Why the tests of a project cannot run on a Python.
-
-    `modules` are missing in `files`; pytest rejects `plugins`; without `builds` there is no lock.
-    `is_refused` means that the tests' requirements cannot be resolved.
+    """`modules` are missing in `files`; pytest rejects `plugins`; without `builds` there is no
+    lock. `is_refused` means that the tests' requirements cannot be resolved.
     """
 
     because: str
@@ -355,8 +345,14 @@ class MinimumSearch:
 
     def baseline(self) -> Untestable | None:
         """Run the tests with the newest versions; return why they cannot run, else None."""
-        every = [f"{name}=={v}" for name in self._bounded for v in self._source_only(name)]
-        missing = [text for text in every if text not in self._cells.workspace.matrix.builds]
+        python, platform = self._inputs.python, self._inputs.platform
+        lowest_known = {name: r for name in self._bounded for r in self._releases(name)[:1]}
+        texts = (
+            f"{name}=={release.version}"
+            for name, release in lowest_known.items()
+            if usable_wheel(release, python, platform) is None
+        )
+        missing = [text for text in texts if text not in self._cells.workspace.matrix.builds]
         if missing:
             return Untestable(because="no wheel of the minimum", builds=tuple(missing))
         try:
@@ -372,13 +368,12 @@ class MinimumSearch:
             # The tests' requirement has no wheel either, and a plain install builds it.
             builds = builds_asked_for(why)
             return Untestable(because=why, is_refused=not builds, builds=builds)
-        result = self._ran("newest", newest)
+        result, record = self._ran("newest", newest)
         faults = result.suite_faults
         if faults:
             modules = tuple(module for fault in faults for module in lost_modules(fault))
             files = [path for f in faults for path in re.findall(r"at (\S+\.py):\d", str(f))]
             return Untestable(because=str(faults[0]), modules=modules, files=tuple(files))
-        record = self._record("newest", newest)
         if record is None:
             return Untestable(because="; ".join(result.untried.values()) or "no result")
         if not any(c.status == "yes" for c in record.capabilities):
@@ -486,15 +481,14 @@ class MinimumSearch:
         is_whole = not self._slow and {name.partition("::")[0] for name in self._seconds} <= {
             *files
         }
-        return is_whole or self._try("newest", {}).probe == "works"
+        return is_whole or self._try({}, "newest").probe == "works"
 
     def _settle(self) -> None:
         whole = self._cells, self._tried
         files: frozenset[str] = frozenset()
         starts = {name: self._floor(name) for name in self._bounded}
         while starts:
-            label = next(iter(starts)) if len(starts) == 1 else "lowest"
-            tried = self._try(label, starts, once=True)
+            tried = self._try(starts, once=True)
             if tried.probe == "works" and tried.lock is not None:
                 self._pass(starts, tried.lock)
                 self._is_part = False
@@ -538,8 +532,7 @@ class MinimumSearch:
         if not starts:
             return
         names = list(starts)
-        label = names[0] if len(names) == 1 else "lowest"
-        tried = self._try(label, starts)
+        tried = self._try(starts)
         if tried.probe == "works" and tried.lock is not None:
             self._pass(starts, tried.lock)
         elif len(names) > 1:
@@ -553,25 +546,22 @@ class MinimumSearch:
         self._green = lock
         for name, floor in lowered.items():
             self._held[name] = floor
-            if floor == self._floor(name):
-                self._found[name] = self._working(name, lock.versions[name])
-            else:
-                known = self._found[name]
-                self._found[name] = msgspec.structs.replace(known, works=lock.versions[name])
-
-    def _working(self, name: str, installed: Version) -> Minimum:
-        """Nothing, where the tests' own requirements exclude the declared minimum."""
-        lowest, known = lowest_of(self._asked[name].specifier), self._versions(name)
-        state: MinimumState = "works"
-        because = ""
-        if known and installed > known[0]:
-            because = f"{installed} is the lowest that the other minimums allow"
-            exact = self._lock({name: self._floor(name, f"=={known[0]}")})
-            if isinstance(exact, Refusal) and exact.cause == "suite-fault":
-                state, because = "untested", _refused(exact)
-        elif lowest is not None and installed > lowest:
-            because = f"{installed} is the lowest release that can be installed here"
-        return self._minimum(name, state, because, works=installed, known=known)
+            installed = lock.versions[name]
+            if floor != self._floor(name):
+                self._found[name] = msgspec.structs.replace(self._found[name], works=installed)
+                continue
+            lowest, known = lowest_of(self._asked[name].specifier), self._versions(name)
+            state: MinimumState = "works"
+            because = ""
+            if known and installed > known[0]:
+                because = f"{installed} is the lowest that the other minimums allow"
+                exact = self._lock({name: self._floor(name, f"=={known[0]}")})
+                # The tests' own requirements exclude the declared minimum.
+                if isinstance(exact, Refusal) and exact.cause == "suite-fault":
+                    state, because = "untested", _refused(exact)
+            elif lowest is not None and installed > lowest:
+                because = f"{installed} is the lowest release that can be installed here"
+            self._found[name] = self._minimum(name, state, because, works=installed, known=known)
 
     def _search(self, name: str, start: str, first: _Tried) -> None:
         known, bound = self._versions(name), Requirement(start).specifier
@@ -589,7 +579,7 @@ class MinimumSearch:
             while (position := search.next()) is not None:
                 version = versions[position]
                 lowered = {name: self._floor(name, f"=={version}")}
-                tried = self._try(f"{name}-{version}", lowered)
+                tried = self._try(lowered, f"{name}-{version}")
                 reasons[position] = tried.because or reasons.get(position, "")
                 search.observe(position, tried.probe)
                 if tried.probe == "works" and tried.lock is not None:
@@ -621,13 +611,14 @@ class MinimumSearch:
         """A minimum that fails beside newer versions may work with the minimums of all others."""
         for name in [n for n, known in self._found.items() if known.state == "false"]:
             lowered = {name: self._floor(name)}
-            tried = self._try(name, lowered)
+            tried = self._try(lowered)
             if tried.probe == "works" and tried.lock is not None:
                 self._pass(lowered, tried.lock)
 
-    def _try(self, label: str, lowered: Mapping[str, str], once: bool = False) -> _Tried:
+    def _try(self, lowered: Mapping[str, str], label: str = "", once: bool = False) -> _Tried:
         if why := self._is_stopped():
             raise SearchStopped(why)
+        label = label or (next(iter(lowered)) if len(lowered) == 1 else "lowest")
         lock = self._lock({**self._held, **lowered})
         if isinstance(lock, Refusal):
             return _Tried(probe="untestable", because=_refused(lock))
@@ -645,8 +636,7 @@ class MinimumSearch:
         files: set[str] = set()
         # Two of three decide; one is enough where it cannot be random, or was seen twice before.
         while len(known) < 4 and known.count("works") < 2 and known.count("fails") < 2:
-            result = self._ran(label, lock)
-            record = self._record(label, lock)
+            result, record = self._ran(label, lock)
             if result.suite_faults or record is None:
                 because = "; ".join(map(str, result.suite_faults)) or "it has no result"
                 return _Tried(probe="untestable", because=because, lock=lock)
@@ -697,19 +687,15 @@ class MinimumSearch:
         name = owner_of(failed.at, self._cells.owners[record.cell])
         return name if name in self._tools else ""
 
-    def _ran(self, label: str, lock: Lock) -> BatchResult:
+    def _ran(self, label: str, lock: Lock) -> tuple[BatchResult, Record | None]:
         if why := self._is_stopped():
             raise SearchStopped(why)
         self.runs += 1
-        locks = {_cell(label, lock): lock}
-        result = self._cells.run({}, self._machine, RunOptions(), locks)
+        cell = f"py{minor_series(lock.inputs.python)}-{label}-{lock.digest[:8]}"
+        result = self._cells.run({}, self._machine, RunOptions(), {cell: lock})
         if why := self._is_stopped():
             raise SearchStopped(why)
-        return result
-
-    def _record(self, label: str, lock: Lock) -> Record | None:
-        records = self._cells.records.get(_cell(label, lock))
-        return records[-1] if records else None
+        return result, next(reversed(self._cells.records.get(cell, ())), None)
 
     def _lock(self, lowered: Mapping[str, str]) -> Lock | Refusal:
         floors = tuple(sorted(lowered.values()))
@@ -729,11 +715,6 @@ class MinimumSearch:
             or usable_wheel(release, python, platform) is not None
         )
 
-    def _source_only(self, name: str) -> Iterator[Version]:
-        for release in self._releases(name)[:1]:
-            if usable_wheel(release, self._inputs.python, self._inputs.platform) is None:
-                yield release.version
-
     def _releases(self, name: str) -> list[Release]:
         try:
             releases = self._cells.workspace.source.package(name).releases
@@ -748,11 +729,6 @@ class MinimumSearch:
             # A pre-release as a minimum would make installers choose pre-releases.
             and specifier.contains(release.version, prereleases=bool(specifier.prereleases))
         ]
-
-
-def _cell(label: str, lock: Lock) -> str:
-    python = lock.inputs.python
-    return f"py{python.major}.{python.minor}-{label}-{lock.digest[:8]}"
 
 
 def _refused(refusal: Refusal) -> str:

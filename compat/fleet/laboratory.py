@@ -3,9 +3,7 @@
 import datetime
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,11 +15,10 @@ from uv import find_uv_bin
 from compat.declare.parsing import minor_series
 from compat.errors import UsageError
 from compat.files import read
-from compat.fleet.batch import Batch, BatchResult, BatchSteps, Machine, RunOptions
+from compat.fleet.batch import Batch, BatchResult, Machine, RunOptions
 from compat.index.release import releases_of
-from compat.index.settings import IndexSettings
 from compat.lock.lock_text import decode_lock, encode_pin
-from compat.lock.lockfile import Inputs, Lock, Pin
+from compat.lock.lockfile import Lock, Pin
 from compat.lock.mixed import Asks, published_asks, tree_of, usable_wheel
 from compat.lock.uv import index_arguments, run_tool
 from compat.plan.platform import without_build
@@ -36,45 +33,12 @@ from compat.workspace import Workspace
 _SECONDS = 600
 
 
-@contextmanager
-def unpacked(
-    pins: Sequence[Pin], inputs: Inputs, index: IndexSettings, variables: Mapping[str, str]
-) -> Iterator[list[tuple[str, tuple[str, ...]]]]:
-    """A release whose wheel is no longer available is omitted. Raises ToolFailed."""
-    with tempfile.TemporaryDirectory(prefix="compat-release-") as name:
-        folders = []
-        for number, pin in enumerate(pins):
-            target = Path(name) / str(number)
-            (Path(name) / "pin.txt").write_text(f"{encode_pin(pin)}\n", encoding="utf-8")
-            command = [
-                *(find_uv_bin(), "pip", "install", "--no-config", "--no-progress"),
-                *("--color=never", "--no-deps", "--only-binary=:all:", "--require-hashes"),
-                *("-r", "pin.txt", f"--target={target}", f"--python={sys.executable}"),
-                *(
-                    f"--python-version={inputs.python}",
-                    f"--python-platform={without_build(inputs.platform)}",
-                ),
-                *index_arguments(index),
-            ]
-            if run_tool(command, Path(name), variables, _SECONDS).returncode == 0:
-                names = {
-                    path.name.partition(".")[0]
-                    for path in target.iterdir()
-                    if path.suffix in (".py", ".so") or (path.is_dir() and not path.suffix)
-                }
-                modules = tuple(sorted(name for name in names if name.isidentifier()))
-                folders.append((str(target), modules))
-        yield folders
-
-
 # How often a lock is run again after a failure of the network or the machine.
 RETRIES = 2
 
 
 class LockLaboratory:
-    """A Laboratory over a workspace.
-
-    Runs of a lock that is no cell's are stored in `folder` by digest, so that the same search
+    """Runs of a lock that is no cell's are stored in `folder` by digest, so that the same search
     reuses them.
     """
 
@@ -99,7 +63,7 @@ class LockLaboratory:
             return decode_lock(read(Path(name)).decode(errors="replace"), name)
         lock = self._workspace.lock(name)
         if lock is None:
-            result = self._ran(partial(self._machine.run, [name], RunOptions()), name)
+            result = self._ran(name, name)
             lock = self._workspace.lock(name)
             if lock is None:
                 hint = f"compat find repair {self._workspace.name} {name} shows the smallest change"
@@ -157,14 +121,9 @@ class LockLaboratory:
     def run(self, lock: Lock, what: str) -> Record:
         before = len(self.results(lock))
         cell = self._cells.get(_key(lock))
-        steps = BatchSteps(add=lambda record, _: self._store.add(record))
         for _ in range(1 + RETRIES):
             self._machine.tell(f"run {self.runs + 1}: {what}")
-            if cell is None:
-                batch = Batch(self._workspace, self._machine, steps, RunOptions())
-                self._ran(partial(batch.run, [], {_name(lock): lock}), what)
-            else:
-                self._ran(partial(self._machine.run, [cell], RunOptions()), what)
+            self._ran(cell or _name(lock), what, None if cell else lock)
             records = self.results(lock)
             if len(records) > before:
                 return records[-1]
@@ -202,25 +161,48 @@ class LockLaboratory:
     def api_change(
         self, package: BlamedPackage, text: str, variables: Mapping[str, str]
     ) -> ApiChange | None:
+        """None for a release whose wheel is no longer available. Raises ToolFailed."""
         pins = {pin.version: pin for pin in self.releases(package.package)}
         for lock in self._ends:
             pins |= {pin.version: pin for pin in lock.pins if pin.name == package.package}
         sides = [pins[v] for v in (package.last_good, package.first_bad) if v in pins]
         if len(sides) < 2:
             return None
-        is_older = sides[1].version < sides[0].version
-        index, inputs = self._workspace.index, self._ends[1].inputs
-        with unpacked(sides, inputs, index, variables) as releases:
-            if len(releases) < len(sides):
-                return None
-            (good, modules), (bad, _) = releases
-            return api_change(good, bad, modules, text, is_older=is_older)
+        inputs = self._ends[1].inputs
+        with tempfile.TemporaryDirectory(prefix="compat-release-") as name:
+            good, bad = Path(name, "good"), Path(name, "bad")
+            for target, pin in zip((good, bad), sides, strict=True):
+                Path(name, "pin.txt").write_text(f"{encode_pin(pin)}\n", encoding="utf-8")
+                command = [
+                    *(find_uv_bin(), "pip", "install", "--no-config", "--no-progress"),
+                    *("--color=never", "--no-deps", "--only-binary=:all:", "--require-hashes"),
+                    *("-r", "pin.txt", f"--target={target}", f"--python={sys.executable}"),
+                    f"--python-version={inputs.python}",
+                    f"--python-platform={without_build(inputs.platform)}",
+                    *index_arguments(self._workspace.index),
+                ]
+                if run_tool(command, Path(name), variables, _SECONDS).returncode != 0:
+                    return None
+            names = {
+                path.name.partition(".")[0]
+                for path in good.iterdir()
+                if path.suffix in (".py", ".so") or (path.is_dir() and not path.suffix)
+            }
+            modules = tuple(sorted(name for name in names if name.isidentifier()))
+            is_older = sides[1].version < sides[0].version
+            return api_change(str(good), str(bad), modules, text, is_older=is_older)
 
-    def _ran(self, run: Callable[[], BatchResult], what: str) -> BatchResult:
+    def _ran(self, name: str, what: str, lock: Lock | None = None) -> BatchResult:
+        """Run a cell, or a lock that is no cell's."""
         spent = (self._machine.clock() - self._began).total_seconds()
         if self._budget is not None and spent >= self._budget:
             raise SearchStopped(f"the budget is spent before {what}")
-        result = run()
+        if lock is None:
+            result = self._machine.run([name], RunOptions())
+        else:
+            add = self._store.add
+            batch = Batch(self._workspace, self._machine, RunOptions(), lambda r, _: add(r))
+            result = batch.run([], {name: lock})
         if self._machine.cancel.is_set():
             raise SearchStopped("it was interrupted")
         self.runs += 1

@@ -10,10 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-import msgspec
+from msgspec.structs import replace
 
 from compat.files import code_of, read_if_there, write
 from compat.results.judged import JudgedRun, judged
+from compat.run.canary import canary
 from compat.run.cell_run import CellRun
 from compat.run.evidence import Evidence
 from compat.run.job import Bench, Job
@@ -28,8 +29,6 @@ _RETRIED = frozenset(("network", "index", "cache", "sandbox", "worker", "killed"
 _OF_A_SHORT_MACHINE = frozenset(("memory", "killed"))
 # Seconds until an idle worker notices that no job will follow.
 _PATIENCE_SECONDS = 0.2
-
-RunCell = Callable[[Job, Bench, datetime.datetime, threading.Event, Enter], Evidence]
 
 
 class CellFault(str):
@@ -64,6 +63,17 @@ class Reporter(Protocol):
     def stopped(self, worker: int, why: str) -> None:
         """Called once when a worker stops before all jobs are done."""
 
+    def locking(self, cell: str) -> None:
+        """Called before the resolver runs for a cell; `locked` follows."""
+
+    def locked(self, cell: str) -> None:
+        """Called after the resolver, whatever its answer; the cell is not running."""
+
+    def counted(self, cell: str, why: str) -> None:
+        """Called when a cell ends without reaching a worker."""
+
+    def tell(self, line: str) -> None: ...
+
 
 class Station:
     """How one worker runs a job: a daily canary first, then the attempts at the cell."""
@@ -71,15 +81,10 @@ class Station:
     def __init__(
         self,
         bench: Callable[[Job], Bench],
-        canary: Callable[[Job], Job],
         now: Callable[[], datetime.datetime],
-        *,
-        attempts: int = 1,
-        run_cell: RunCell | None = None,
+        attempts: int,
     ) -> None:
-        self._bench, self._canary, self._now = bench, canary, now
-        self._attempts = attempts
-        self._run_cell = run_cell or _run_cell
+        self._bench, self._now, self._attempts = bench, now, attempts
         self._passed: dict[str, Path | None] = {}
 
     def trouble(self, job: Job, cancel: threading.Event) -> str:
@@ -92,7 +97,11 @@ class Station:
             digest = hashlib.sha256("\0".join(parts).encode() + code_of("run")).hexdigest()
             day = Path(bench.canaries, digest[:32]) if bench.canaries else None
             if day is None or read_if_there(day) != today.encode():
-                outcome = self._tried(self._canary(job), 1, cancel, lambda *_: None)[-1].outcome
+                place = Path(bench.sandbox, "cells", bench.worker).parent / "canary"
+                known = canary(place, job.lock.inputs.python, job.lock.inputs.platform)
+                # Workers start at the same moment, and leave their evidence under this name.
+                own = replace(known, cell=f"canary-{bench.worker.replace('/', '-')}")
+                outcome = self._tried(own, 1, cancel, lambda *_: None)[-1].outcome
                 if not isinstance(outcome, Passed):
                     return f"its canary cell failed: {outcome}"
                 if day is not None:
@@ -120,7 +129,7 @@ class Station:
         self, job: Job, times: int, cancel: threading.Event, enter: Enter
     ) -> tuple[JudgedRun, ...]:
         def once() -> JudgedRun:
-            return judged(self._run_cell(job, self._bench(job), self._now(), cancel, enter))
+            return judged(_run_cell(job, self._bench(job), self._now(), cancel, enter))
 
         attempts = [once()]
         while not cancel.is_set() and len(attempts) < times:
@@ -145,7 +154,14 @@ class Breaker:
         self._held: list[tuple[Job, Attempts]] = []
 
     def take(self, job: Job, attempts: Attempts) -> list[tuple[Job, Attempts]]:
-        suspicion = _suspicion(attempts)
+        suspicion = ""
+        if isinstance(attempts, CellFault):
+            suspicion = "a fault of compat itself"
+        elif isinstance(outcome := attempts[-1].outcome, Failed):
+            is_of_cell = outcome.cause in ("cancelled", "suite-fault")
+            is_machine = is_spurious(outcome) or outcome.cause in _OF_A_SHORT_MACHINE
+            if not is_of_cell and (outcome.stage == "install" or is_machine):
+                suspicion = f"{outcome.stage}-fail:{outcome.cause}"
         self._suspects = [*self._suspects, suspicion] if suspicion else []
         self._held.append((job, attempts))
         return [] if self._suspects else self.held()
@@ -164,7 +180,33 @@ class Breaker:
         return held
 
 
-class Local:
+class Crew:
+    """What all workers of a run share; `stopped` says why each stopped worker did."""
+
+    def __init__(self, cancel: threading.Event, attempts: int) -> None:
+        self._cancel, self._attempts = cancel, attempts
+        # More jobs may follow until it is closed.
+        self._closed = threading.Event()
+        self._lost = 0
+        self._keep: Keep
+        self._reporter: Reporter
+        self.stopped: dict[int, str] = {}
+
+    def _release(self, number: int, settled: Iterable[tuple[Job, Attempts]]) -> None:
+        for job, attempts in settled:
+            try:
+                if not isinstance(attempts, CellFault):
+                    self._keep(job, attempts)
+                    self._reporter.ended(number, job, attempts)
+                    continue
+                why = str(attempts)
+            except Exception as fault:
+                why = f"its result could not be stored: {fault}"
+            self._lost += 1
+            self._reporter.faulted(number, job, why)
+
+
+class Local(Crew):
     """Workers with one queue. A worker stops when its canary fails or its breaker opens."""
 
     def __init__(
@@ -172,38 +214,33 @@ class Local:
         benches: Callable[[int, Job], Bench],
         now: Callable[[], datetime.datetime],
         cancel: threading.Event,
-        *,
         workers: int = 1,
         attempts: int = 1,
-        run_cell: RunCell | None = None,
     ) -> None:
-        self._benches, self._now, self._cancel = benches, now, cancel
-        self._workers, self._attempts, self._run_cell = workers, attempts, run_cell
-        self._lost = 0
-        self.stopped: dict[int, str] = {}  # why each stopped worker did
-        # The jobs that no worker has taken yet; more may follow until it is closed.
+        super().__init__(cancel, attempts)
+        self._benches, self._now, self._workers = benches, now, workers
+        # The jobs that no worker has taken yet.
         self._waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
-        self._closed = threading.Event()
 
     @property
     def is_spent(self) -> bool:
         """Whether every worker has stopped, so that new jobs will not run."""
         return len(self.stopped) >= self._workers
 
-    def run(
-        self, jobs: Iterable[Job], canary: Callable[[Job], Job], keep: Keep, reporter: Reporter
-    ) -> int:
+    def run(self, jobs: Iterable[Job], keep: Keep, reporter: Reporter) -> int:
         """Run the jobs as they arrive, made lazily while earlier cells run; `keep` is called once
         for each that ended. Return how many have no stored result.
         """
+        self._keep, self._reporter = keep, reporter
         # A worker starts on demand for a job: there are never more workers than jobs.
         threads: list[threading.Thread] = []
         try:
             for job in jobs:
                 self._waiting.put(job)
-                if len(threads) < self._workers:
-                    words, name = (len(threads), canary, keep, reporter), f"worker-{len(threads)}"
-                    threads.append(threading.Thread(target=self._work, args=words, name=name))
+                if (number := len(threads)) < self._workers:
+                    threads.append(
+                        threading.Thread(target=self._work, args=(number,), name=f"worker-{number}")
+                    )
                     threads[-1].start()
         finally:
             self._closed.set()
@@ -223,68 +260,24 @@ class Local:
                     return None
         return None
 
-    def _work(
-        self, number: int, canary: Callable[[Job], Job], keep: Keep, reporter: Reporter
-    ) -> None:
-        def own_canary(job: Job) -> Job:
-            # Workers start at the same moment, and leave their evidence under this name.
-            known = canary(job)
-            return msgspec.structs.replace(known, cell=f"{known.cell}-{number}")
-
-        def release(settled: Iterable[tuple[Job, Attempts]]) -> None:
-            for job, attempts in settled:
-                if not handed_on(job, attempts, number, keep, reporter):
-                    self._lost += 1
-
+    def _work(self, number: int) -> None:
         breaker = Breaker()
-        station = Station(
-            partial(self._benches, number),
-            own_canary,
-            self._now,
-            attempts=self._attempts,
-            run_cell=self._run_cell,
-        )
+        station = Station(partial(self._benches, number), self._now, self._attempts)
         while (job := self._next()) is not None:
-            why = station.trouble(job, self._cancel)
-            if why:
+            settled = list[tuple[Job, Attempts]]()
+            if why := station.trouble(job, self._cancel):
                 self._waiting.put(job)
             else:
-                reporter.began(number, job)
-                enter = partial(reporter.entered, number, job)
+                self._reporter.began(number, job)
+                enter = partial(self._reporter.entered, number, job)
                 settled = breaker.take(job, station.attempted(job, self._cancel, enter))
-                why = breaker.why
-                if why:
+                if why := breaker.why:
                     station.distrust()
             if why:
                 for unjudged, _ in breaker.held():
                     self._waiting.put(unjudged)
                 self.stopped[number] = why
-                reporter.stopped(number, why)
+                self._reporter.stopped(number, why)
                 return
-            release(settled)
-        release(breaker.held())
-
-
-def handed_on(job: Job, attempts: Attempts, number: int, keep: Keep, reporter: Reporter) -> bool:
-    if isinstance(attempts, CellFault):
-        reporter.faulted(number, job, str(attempts))
-        return False
-    try:
-        keep(job, attempts)
-        reporter.ended(number, job, attempts)
-    except Exception as fault:
-        reporter.faulted(number, job, f"its result could not be stored: {fault}")
-        return False
-    return True
-
-
-def _suspicion(attempts: Attempts) -> str:
-    if isinstance(attempts, CellFault):
-        return "a fault of compat itself"
-    outcome = attempts[-1].outcome
-    if not isinstance(outcome, Failed) or outcome.cause in ("cancelled", "suite-fault"):
-        return ""
-    is_of_machine = is_spurious(outcome) or outcome.cause in _OF_A_SHORT_MACHINE
-    if outcome.stage != "install" and not is_of_machine:
-        return ""
-    return f"{outcome.stage}-fail:{outcome.cause}"
+            self._release(number, settled)
+        self._release(number, breaker.held())

@@ -20,8 +20,10 @@ def with_wheels(
     """Return what is stored then, and how many wheels were read."""
     sources = MetadataReader(workspace.index, ResponseLimits())
     read = list[ReleaseNeeds]()
-    subject = workspace.matrix.subject_axis.package
-    for version in _releases_to_read(workspace, needs, asked):
+    subject, snapshot = workspace.matrix.subject_axis.package, workspace.known
+    wanted = subject_coordinates(snapshot) if asked is None else (asked,)
+    known = filter(None, (subject_release(snapshot, version) for version in wanted))
+    for version in [r.version for r in known if asked or needs.of(r.version) is None]:
         try:
             # As the index lists it: the cached catalogue has no addresses of files.
             releases = workspace.source.package(subject).releases
@@ -42,13 +44,3 @@ def with_wheels(
         needs = kept_needs(workspace.folder).with_releases(read, name)
         write(workspace.folder / NEEDS, encode_needs(needs))
     return needs, len(read)
-
-
-def _releases_to_read(workspace: Workspace, needs: Needs, asked: Version | None) -> list[Version]:
-    snapshot = workspace.known
-    if asked is not None:
-        release = subject_release(snapshot, asked)
-        return [] if release is None else [release.version]
-    every = (subject_release(snapshot, version) for version in subject_coordinates(snapshot))
-    versions = [release.version for release in every if release is not None]
-    return [version for version in versions if needs.of(version) is None]

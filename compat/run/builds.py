@@ -4,6 +4,7 @@ A build runs other people's code. It gets the isolation of a cell's step, the ne
 and its own package cache, which no other build, install or cell reads.
 """
 
+import contextlib
 import datetime
 import hashlib
 import os
@@ -63,29 +64,9 @@ class Order(Value, frozen=True):
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def build(
-    order: Order, place: Path, log: Path, shop: Workshop, cancel: threading.Event | None = None
-) -> Ended:
-    pin = order.pin
+def build_room(place: Path, log: Path, shop: Workshop) -> Room:
     for name in ("home", "tmp"):
         (place / name).mkdir(parents=True)
-    (place / "source.txt").write_text(f"{encode_pin(pin)}\n", encoding="utf-8")
-    dates = []
-    if order.as_of is not None:
-        # The tools are of that date; the pin itself is exact and hashed.
-        dates.append(f"--exclude-newer={moment_text(order.as_of)}")
-        dates.append(f"--exclude-newer-package={pin.name}=false")
-    command = [
-        *(find_uv_bin(), "pip", "install", "--no-config", "--no-progress", "--color=never"),
-        *("--no-deps", "--no-python-downloads", "--require-hashes", f"--no-binary={pin.name}"),
-        *(f"--python={shop.python}", "--target=target", *index_arguments(shop.index)),
-        *(*dates, "-r", "source.txt"),
-    ]
-    room = build_room(place, log, shop)
-    return run_limited(command, room, shop.limits, level=shop.level, cancel=cancel)
-
-
-def build_room(place: Path, log: Path, shop: Workshop) -> Room:
     folders = (("HOME", "home"), ("TMPDIR", "tmp"), ("UV_CACHE_DIR", "cache"))
     own = {name: str(place / folder) for name, folder in folders}
     return Room(
@@ -105,17 +86,30 @@ def build_all(
     """Return the wheels of the orders, each cached or built, up to the first failure."""
     wheels: list[Path] = []
     for order in orders:
+        pin, part = order.pin, log.with_suffix(".part.log")
         wheel = next(iter(sorted(Path(shop.shelf, order.key).glob("*.whl"))), None)
         if wheel is None:
-            part = log.with_suffix(".part.log")
-            ended = build(order, place / order.pin.name, part, shop, cancel)
+            room = build_room(place / pin.name, part, shop)
+            (room.cwd / "source.txt").write_text(f"{encode_pin(pin)}\n", encoding="utf-8")
+            dates = []
+            if order.as_of is not None:
+                # The tools are of that date; the pin itself is exact and hashed.
+                dates.append(f"--exclude-newer={moment_text(order.as_of)}")
+                dates.append(f"--exclude-newer-package={pin.name}=false")
+            command = [
+                *(find_uv_bin(), "pip", "install", "--no-config", "--no-progress"),
+                *("--color=never", "--no-deps", "--no-python-downloads", "--require-hashes"),
+                *(f"--no-binary={pin.name}", f"--python={shop.python}", "--target=target"),
+                *(*index_arguments(shop.index), *dates, "-r", "source.txt"),
+            ]
+            ended = run_limited(command, room, shop.limits, level=shop.level, cancel=cancel)
             with log.open("ab") as whole, part.open("rb") as piece:
                 shutil.copyfileobj(piece, whole)
             part.unlink()
             note(ended)
             if ended.by != "exit" or ended.exit_code != 0:
                 break
-            wheel = _on_shelf(shop, order, _built_wheel(place / order.pin.name, order.pin))
+            wheel = _on_shelf(shop, order, _built_wheel(room.cwd, pin))
         wheels.append(wheel)
     return wheels
 
@@ -127,17 +121,15 @@ def _built_wheel(place: Path, pin: Pin) -> Path:
             folders.clear()
         for name in sorted(names):
             path = Path(folder, name)
-            if _is_wheel_of(name, pin) and stat.S_ISREG(path.lstat().st_mode):
-                return path
+            with contextlib.suppress(InvalidWheelFilename, InvalidVersion):
+                is_of_pin = parse_wheel_filename(name)[:2] == (pin.name, pin.version)
+                if is_of_pin and stat.S_ISREG(path.lstat().st_mode):
+                    return path
     raise ToolFailed.of(f"the build of {pin.name} {pin.version} left no wheel")
 
 
 def _on_shelf(shop: Workshop, order: Order, wheel: Path) -> Path:
-    """The cached wheel of equal orders, if caching is safe.
-
-    Only at L3 can no suite write to the shelf. Without a date, tomorrow's tools may build something
-    else.
-    """
+    """Cached only at L3, where no suite can write, and by date: tools of tomorrow may differ."""
     if shop.level != "L3" or order.as_of is None:
         return wheel
     shelf = Path(shop.shelf)
@@ -160,9 +152,9 @@ class Builder:
 
     def __call__(self, inputs: Inputs, pin: Pin) -> Published | Refusal:
         order = Order(pin=pin, python=inputs.python, as_of=inputs.as_of)
-        if order.key not in self._known:
-            self._known[order.key] = self._asked(order, inputs.cell)
-        return self._known[order.key]
+        if (key := order.key) not in self._known:
+            self._known[key] = self._asked(order, inputs.cell)
+        return self._known[key]
 
     def _asked(self, order: Order, cell: str) -> Published | Refusal:
         shop = self._shop_of(order.python)
@@ -185,11 +177,3 @@ class Builder:
             return refused(cell, log.read_text(encoding="utf-8", errors="replace"))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_wheel_of(filename: str, pin: Pin) -> bool:
-    try:
-        name, version, _, _ = parse_wheel_filename(filename)
-    except (InvalidWheelFilename, InvalidVersion):
-        return False
-    return (name, version) == (pin.name, pin.version)

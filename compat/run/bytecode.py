@@ -7,11 +7,11 @@ look; it was read before any code of the cell ran.
 """
 
 import base64
-import binascii
 import hashlib
 import os
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from compat.run import compiling
@@ -19,25 +19,12 @@ from compat.run.evidence import Limits
 from compat.run.installed import Distribution
 from compat.run.isolation import Room
 from compat.run.supervise import run_limited
-from compat.value import Value
 
 _HASH_BYTES = 32
 # A large library has 4,000 modules, which take 20 s. Only hostile sources need more.
 _COMPILING = Limits(
     wall_seconds=300, silence_seconds=60, memory_mb=2000, processes=4, output_mb=1, disk_mb=1000
 )
-
-
-class Source(Value, frozen=True):
-    """A module below site-packages as a RECORD names it; the sha256 is in hexadecimal."""
-
-    folder: str
-    stem: str
-    sha256: str
-
-    @property
-    def path(self) -> str:
-        return os.path.join(self.folder, f"{self.stem}.py")
 
 
 class BytecodeStore:
@@ -52,16 +39,34 @@ class BytecodeStore:
         self.magic = magic
 
     def lend(self, site_packages: Path, distributions: Iterable[Distribution]) -> int:
-        """Call before any code of the cell has run. Existing files stay; unreadable or unwritable
-        ones are skipped.
-        """
+        """Call before any code of the cell has run; what cannot be read or written is skipped."""
         known = _known(self.place)
-        folders = _Folders(site_packages)
-        lent = 0
-        for source in sources(distributions):
-            if source.sha256 in known and folders.is_plain(source.folder):
-                lent += _lent(site_packages, source, self.tag, self.place)
+        site, is_plain, lent = os.path.realpath(site_packages), cache(_is_plain), 0
+        for name, sha256 in sources(distributions):
+            path = os.path.join(site, name)
+            if sha256 in known and is_plain(os.path.dirname(path)):
+                lent += self._lent(path, sha256)
         return lent
+
+    def _lent(self, path: str, sha256: str) -> bool:
+        """Copy one file from the cache, if the source matches its RECORD; remove a torn one."""
+        folder, name = os.path.split(path)
+        target = os.path.join(folder, "__pycache__", f"{name[:-3]}.{self.tag}.pyc")
+        try:
+            if hashlib.sha256(compiling.source_of(path)).hexdigest() != sha256:
+                return False
+            shelf = os.path.join(self.place, sha256[:2], sha256)
+            with open(shelf, "rb", buffering=0) as file:
+                stored = file.read()
+            if hashlib.sha256(stored[_HASH_BYTES:]).digest() != stored[:_HASH_BYTES]:
+                os.unlink(shelf)
+                return False
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with open(os.open(target, flags, 0o644), "wb", buffering=0) as file:
+                file.write(stored[_HASH_BYTES:])
+        except OSError:
+            return False
+        return True
 
     def harvest(
         self,
@@ -74,21 +79,16 @@ class BytecodeStore:
         write to it, so it is not the one in the cell's own folder.
         """
         known = _known(self.place)
-        folders = _Folders(site_packages)
+        site, is_plain = os.path.realpath(site_packages), cache(_is_plain)
         missing = {
-            source.sha256: os.path.join(folders.site, source.path)
-            for source in sources(distributions)
-            if source.sha256 not in known
-            and source.path in used
-            and folders.is_plain(source.folder)
+            sha256: path
+            for name, sha256 in sources(distributions)
+            if sha256 not in known and name in used
+            if is_plain(os.path.dirname(path := os.path.join(site, name)))
         }
         if not missing:
             return 0
         self.place.mkdir(parents=True, exist_ok=True)
-        self._compile(missing, python)
-        return len(_known(self.place) & missing.keys())
-
-    def _compile(self, missing: Mapping[str, str], python: Path) -> None:
         with tempfile.TemporaryDirectory() as folder:
             names = Path(folder) / "wanted"
             names.write_text(
@@ -102,73 +102,35 @@ class BytecodeStore:
             place, log = Path(folder), Path(folder) / "log"
             room = Room(cwd=place, variables=(), log=log, writable=(self.place,), network=False)
             run_limited(command, room, _COMPILING, level="L1")
+        return len(_known(self.place) & missing.keys())
 
 
-def sources(distributions: Iterable[Distribution]) -> Iterator[Source]:
-    for distribution in distributions:
-        for path, digest in distribution.files.items():
-            if source := source_of_row(path, digest):
-                yield source
+def sources(distributions: Iterable[Distribution]) -> Iterator[tuple[str, str]]:
+    """Yield each module below site-packages that a RECORD names, and its sha256 in hexadecimal."""
+    for path, digest in (row for each in distributions for row in each.files.items()):
+        algorithm, _, value = digest.partition("=")
+        if not path.endswith(".py") or algorithm != "sha256":
+            continue
+        if {"", ".", ".."} & set(path.split("/")) or not path.isprintable() or "\\" in path:
+            continue
+        try:
+            raw = base64.b64decode(value + "=" * (-len(value) % 4), altchars=b"-_", validate=True)
+        except ValueError:
+            continue
+        if len(raw) == _HASH_BYTES:
+            yield path, raw.hex()
 
 
-def source_of_row(path: str, digest: str) -> Source | None:
-    algorithm, _, value = digest.partition("=")
-    if not path.endswith(".py") or algorithm != "sha256":
-        return None
-    folder, _, name = path.rpartition("/")
-    if {"", ".", ".."} & set(path.split("/")) or not path.isprintable() or "\\" in path:
-        return None
-    try:
-        raw = base64.b64decode(value + "=" * (-len(value) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    return (
-        Source(folder=folder, stem=name[:-3], sha256=raw.hex()) if len(raw) == _HASH_BYTES else None
-    )
-
-
-class _Folders:
+def _is_plain(path: str) -> bool:
     """A folder that is reached through a link is not ours to use."""
-
-    def __init__(self, site_packages: Path) -> None:
-        self.site = os.path.realpath(site_packages)
-        self.plain: dict[str, bool] = {}
-
-    def is_plain(self, folder: str) -> bool:
-        if folder not in self.plain:
-            path = os.path.join(self.site, folder) if folder else self.site
-            cache = os.path.join(path, "__pycache__")
-            self.plain[folder] = False
-            if os.path.isdir(path) and os.path.realpath(path) == path:
-                try:
-                    os.makedirs(cache, exist_ok=True)
-                    self.plain[folder] = not os.path.islink(cache)
-                except OSError:
-                    pass
-        return self.plain[folder]
-
-
-def _lent(site_packages: Path, source: Source, tag: str, place: Path) -> bool:
-    """Copy one file from the cache, if the source matches its RECORD; remove a torn one."""
-    target = os.path.join(site_packages, source.folder, "__pycache__", f"{source.stem}.{tag}.pyc")
+    cache = os.path.join(path, "__pycache__")
+    if not os.path.isdir(path) or os.path.realpath(path) != path:
+        return False
     try:
-        content = compiling.source_of(os.path.join(site_packages, source.path))
-        if hashlib.sha256(content).hexdigest() != source.sha256:
-            return False
-        shelf = os.path.join(place, source.sha256[:2], source.sha256)
-        with open(shelf, "rb", buffering=0) as file:
-            stored = file.read()
-        if hashlib.sha256(stored[_HASH_BYTES:]).digest() != stored[:_HASH_BYTES]:
-            os.unlink(shelf)
-            return False
-        descriptor = os.open(
-            target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
-        )
-        with open(descriptor, "wb", buffering=0) as file:
-            file.write(stored[_HASH_BYTES:])
+        os.makedirs(cache, exist_ok=True)
     except OSError:
         return False
-    return True
+    return not os.path.islink(cache)
 
 
 def _known(place: Path) -> frozenset[str]:

@@ -7,6 +7,7 @@ pointer names.
 """
 
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, get_args
@@ -17,6 +18,7 @@ from compat.files import remove_tree
 from compat.lock.lockfile import Pin
 from compat.lock.uv import run_tool
 from compat.run.isolation import HIGHEST_FIRST
+from compat.run.meter import files_below
 from compat.value import Value
 
 CacheKind = Literal[
@@ -42,10 +44,7 @@ class CacheItem(Value, frozen=True, kw_only=True):
 
 
 def cache_items(cache: Path) -> Iterator[CacheItem]:
-    """Yield the items of each isolation level, and of the layout before folders by level.
-
-    Cells appear only if they were stored with `--keep`. Each wheel is an item.
-    """
+    """Cells appear only if they were stored with `--keep`. Each wheel is an item."""
     folders = _level_folders(cache)
     for folder in folders:
         yield from _wheels(cache, folder / "sandbox" / "uv")
@@ -72,9 +71,7 @@ def _level_folders(cache: Path) -> list[Path]:
 def unused_items(
     items: Iterable[CacheItem], now: float, *, seconds: float, most: int | None = None
 ) -> tuple[CacheItem, ...]:
-    """Return the items unused for this many seconds, then the least recently used of the rest until
-    at most `most` bytes remain.
-    """
+    """Those unused for so long, then the least recently used until `most` bytes remain."""
     oldest_first = sorted(items, key=lambda item: item.used)
     idle = [item for item in oldest_first if now - item.used > IN_USE_SECONDS]
     left = sum(item.size for item in oldest_first)
@@ -87,10 +84,7 @@ def unused_items(
 
 
 def remove_items(items: Sequence[CacheItem], cache: Path, variables: Mapping[str, str]) -> None:
-    """Remove the items; `variables` is what uv sees of the environment.
-
-    Raises ToolFailed when uv does not answer, and OSError when something cannot be removed.
-    """
+    """Raises ToolFailed when uv does not answer, OSError when an item cannot be removed."""
     wheels = [cache / item.name for item in items if item.kind == "packages"]
     for wheel in wheels:
         for path in (wheel, *(wheel.with_name(wheel.name + end) for end in _ABOUT_A_WHEEL)):
@@ -149,29 +143,10 @@ def _taken(path: Path) -> tuple[int, float]:
         status = path.lstat()
     except OSError:
         return 0, 0.0
-    if not path.is_dir() or path.is_symlink():
-        return _rounded(status.st_size), _last_use(status)
     size, used = 0, status.st_mtime
-    waiting = [os.fspath(path)]
-    while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                        continue
-                    status = entry.stat(follow_symlinks=False)
-                    size = size + _rounded(status.st_size)
-                    used = max(used, _last_use(status))
-        except OSError:
-            continue
+    for each in files_below([path], []) if stat.S_ISDIR(status.st_mode) else (status,):
+        if not stat.S_ISDIR(each.st_mode):
+            # Some filesystems count the blocks of a file only seconds after it was written.
+            size += -(-each.st_size // _BLOCK) * _BLOCK
+            used = max(used, each.st_atime, each.st_mtime, each.st_ctime)
     return size, used
-
-
-def _rounded(size: int) -> int:
-    # Some filesystems count the blocks of a file only seconds after it was written.
-    return -(-size // _BLOCK) * _BLOCK
-
-
-def _last_use(status: os.stat_result) -> float:
-    return max(status.st_atime, status.st_mtime, status.st_ctime)

@@ -1,7 +1,4 @@
-"""The canary: a cell that cannot fail unless the worker is broken.
-
-It needs no index and no matrix.
-"""
+"""The canary: a cell that fails only on a broken worker, and needs no index and no matrix."""
 
 import hashlib
 from pathlib import Path
@@ -18,11 +15,7 @@ _NAME = "compat-canary"
 
 
 def canary(folder: Path, python: Version, platform: str = "") -> Job:
-    """Write the canary's wheel into `folder`, and return the job that installs and imports it.
-
-    Workers do this concurrently, so the wheel is written atomically and has the same bytes each
-    time.
-    """
+    """Workers do this concurrently: the wheel is written atomically, with the same bytes."""
     name, wheel = pure_wheel(_NAME, "1.0", modules={"compat_canary.py": "ALIVE = True\n"})
     files.write(folder / name, wheel)
     pin = Pin(name=_NAME, version=Version("1.0"), hashes=(hashlib.sha256(wheel).hexdigest(),))

@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 
 import msgspec
+from packaging.utils import canonicalize_name
 
-from compat.files import remove_tree
+from compat.files import new_folder, remove_tree
 from compat.plan.platform import python_name
 from compat.run import incell
 from compat.run.bytecode import BytecodeStore
@@ -38,7 +39,7 @@ from compat.run.interpreter import processor_level
 from compat.run.job import Bench, Job
 from compat.run.steps import Enter, StepRunner
 from compat.run.suitefiles import (
-    left_out_plugins,
+    LEFT_OUT,
     left_out_tests,
     packages_above,
     suite_core,
@@ -58,7 +59,7 @@ _IN_CELL = (
 )
 # What an installer writes into a script's first lines: https://docs.python.org/3/library/venv.html
 _INTERPRETER = re.compile(rb"/[^\n'\"]*/venv/bin/python[0-9.]*")
-_LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*")
+_NOT_COPIED = shutil.ignore_patterns("__pycache__", ".*")
 
 
 class CellRun:
@@ -104,7 +105,9 @@ class CellRun:
     def run(self) -> Evidence:
         begin = time.monotonic()
         remove_tree(self.cell)
-        self.steps.make_folders()
+        self.steps.evidence = new_folder(self.steps.evidence)
+        for folder in (self.cell / "home" / "tmp", self.cell / "plugin"):
+            folder.mkdir(parents=True)
         try:
             facts = self._facts()
             is_failed = any(trial.status == "failed" for trial in facts.tests)
@@ -116,7 +119,8 @@ class CellRun:
                 steps=tuple(self.steps.steps),
                 processor=processor_level(),
             )
-            (self.steps.evidence / "evidence.json").write_bytes(evidence.to_json())
+            text = msgspec.json.format(msgspec.json.encode(evidence), indent=1)
+            (self.steps.evidence / "evidence.json").write_bytes(text)
             return evidence
         finally:
             if not self.bench.keep:
@@ -180,10 +184,13 @@ class CellRun:
 
     def _after(self, facts: Evidence) -> Evidence:
         left_out = [*facts.left_out, *(("newer", name) for name in self.job.newer)]
-        notes = (
-            *self._undeclared(facts.imported),
-            *suite_notes(self.job.suite, self.job.suite_folder, left_out),
-        )
+        notes = suite_notes(self.job.suite, self.job.suite_folder, left_out)
+        lost = "" if facts.imported is None else missing_module(facts.imported).partition(".")[0]
+        beside = self.runner.distributions if self.runner is not None and lost else ()
+        if package := bringing(beside, lost):
+            subject = self.job.subject
+            why = f"neither {subject} nor what it needs requires it"
+            notes = (f"only the tests bring {package}: {why}", *notes)
         installed_mb = self.environment.installed_mb()
         facts = msgspec.structs.replace(facts, installed_mb=installed_mb, suite_notes=notes)
         if facts.modified_files:
@@ -223,12 +230,23 @@ class CellRun:
         return suite_core(Path(self.job.suite_folder), self.job.suite.core)
 
     def _prepare(self) -> None:
-        self._scripts()
+        # Scripts of pytest's packages start with this cell's interpreter.
+        folder = self.cell / "plugin" / "bin"
+        folder.mkdir()
+        scripts = None if self.runner is None else self.runner.cell / "venv" / "bin"
+        for script in sorted(scripts.iterdir()) if scripts and scripts.is_dir() else ():
+            content = script.read_bytes()
+            if not content.startswith(b"#!"):
+                (folder / script.name).symlink_to(script)
+                continue
+            own = _INTERPRETER.sub(bytes(self.python), content, count=1)
+            (folder / script.name).write_bytes(own)
+            (folder / script.name).chmod(0o755)
         for source, name in _IN_CELL:
             shutil.copy(Path(incell.__file__).parent / source, self.cell / "plugin" / name)
         if self.job.suite_folder:
             suite = self.cell / "suite"
-            shutil.copytree(self.job.suite_folder, suite, ignore=_LEFT_OUT)
+            shutil.copytree(self.job.suite_folder, suite, ignore=_NOT_COPIED)
             if not (suite / "pytest.ini").exists():
                 (suite / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
             if self.job.suite.tests:
@@ -241,31 +259,6 @@ class CellRun:
         self.environment.settle(*_KEPT)
         if self.runner is not None:
             self.runner.settle("venv")
-
-    def _undeclared(self, raised: Raised | None) -> tuple[str, ...]:
-        """Name the undeclared package that the import missed and only the tests install."""
-        lost = "" if raised is None else missing_module(raised).partition(".")[0]
-        beside = self.runner.distributions if self.runner is not None and lost else ()
-        package = bringing(beside, lost)
-        if not package:
-            return ()
-        subject = self.job.subject
-        return (f"only the tests bring {package}: neither {subject} nor what it needs requires it",)
-
-    def _scripts(self) -> Path:
-        """Rewrite the scripts of pytest's packages to start with this cell's interpreter."""
-        folder = self.cell / "plugin" / "bin"
-        folder.mkdir()
-        place = None if self.runner is None else self.runner.cell / "venv" / "bin"
-        for script in sorted(place.iterdir()) if place is not None and place.is_dir() else ():
-            content = script.read_bytes()
-            if not content.startswith(b"#!"):
-                (folder / script.name).symlink_to(script)
-                continue
-            own = _INTERPRETER.sub(bytes(self.python), content, count=1)
-            (folder / script.name).write_bytes(own)
-            (folder / script.name).chmod(0o755)
-        return folder
 
     def _changed(self) -> tuple[str, ...]:
         changed = self.environment.changed(*_KEPT)
@@ -288,7 +281,12 @@ class CellRun:
         lent = sum(
             self.bytecode.lend(each.packages, each.distributions) for each in self._own_environments
         )
-        self.steps.add_seconds("install", time.monotonic() - begin)
+        # It is a part of the install.
+        step = next(step for step in self.steps.steps if step.name == "install")
+        seconds = step.ended.seconds + time.monotonic() - begin
+        ended = msgspec.structs.replace(step.ended, seconds=seconds)
+        longer = msgspec.structs.replace(step, ended=ended)
+        self.steps.steps[self.steps.steps.index(step)] = longer
         return lent
 
     def _import(self) -> tuple[float | None, Raised | None]:
@@ -309,7 +307,8 @@ class CellRun:
         if self.job.tier == "smoke":
             variables["COMPAT_CORE"] = "\n".join(sorted(self._core()[0]))
         if self.job.suite.tests:
-            variables["COMPAT_LEFT_OUT"] = " ".join(left_out_plugins(self.job.subject))
+            subject = canonicalize_name(self.job.subject)
+            variables["COMPAT_LEFT_OUT"] = " ".join(n for n in LEFT_OUT if n != subject)
             if "-n" in self.job.suite.arguments:
                 variables["COMPAT_PROCESSES"] = "1"
             variables["COMPAT_NEWER"] = "\n".join(self.job.newer)

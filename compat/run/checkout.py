@@ -5,7 +5,7 @@ import hashlib
 import re
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -23,7 +23,6 @@ from compat.lock.refusals import error_before_failure, own_error
 from compat.lock.uv import NETWORK_SIGNS, Done, index_arguments, run_tool
 from compat.plan.platform import accepted_tags, admits
 from compat.run.builds import Workshop, build_room
-from compat.run.evidence import Ended
 from compat.run.supervise import run_limited
 from compat.value import Value
 
@@ -39,10 +38,8 @@ _ARCHIVES = (".tar.gz", ".zip")
 
 
 class SourceCopy(Value, frozen=True, kw_only=True):
-    """The copy of a source: the folder or file to build, and its git state.
-
-    `commit` is empty outside of git; `is_changed` means uncommitted changes. `readable` are folders
-    that git needs beside the copy, because it borrows the history.
+    """`path` is to be built. `commit` is empty outside of git; `is_changed` means uncommitted
+    changes. `readable` are folders that git needs beside the copy, because it borrows the history.
     """
 
     path: Path
@@ -157,14 +154,8 @@ def newer_tests(
     They may be newer than the release. `contents` are the files by their path. Returns none where
     git has no such tag, or where no file is unchanged.
     """
-    tag = next(
-        (
-            tag
-            for tag in _answer(repository, {}, "tag").splitlines()
-            if _is_tag_of(tag, name, version)
-        ),
-        "",
-    )
+    tags = _answer(repository, {}, "tag").splitlines()
+    tag = next((tag for tag in tags if _is_tag_of(tag, name, version)), "")
     if not tag:
         return ()
     # Each line is: mode, type, digest, a tab, path.
@@ -184,10 +175,7 @@ def newer_tests(
 
 
 def changed_tests(path: str, now: str, then: str | None) -> list[str]:
-    """Return the ids of the changed tests of a file.
-
-    Returns the file itself where it is new, or where something besides its tests changed.
-    """
+    """Or the file itself where it is new, or something besides its tests changed."""
     try:
         before, after = _parts(then or ""), _parts(now)
     except (SyntaxError, ValueError, RecursionError):
@@ -278,9 +266,7 @@ class BuiltCheckout(Value, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name of its records: its commit. With uncommitted changes or no commit, the digest of
-        its first wheel is added.
-        """
+        """The commit; with uncommitted changes or without one, the first wheel's digest, too."""
         digest = self.wheels[0].sha256[:_DIGITS]
         if not self.commit:
             return f"wheel-{digest}"
@@ -296,9 +282,7 @@ class BuiltCheckout(Value, frozen=True, kw_only=True):
 
 
 class CheckoutOrder(Value, frozen=True, kw_only=True):
-    """What to build: a source, as `copied_source` takes it.
-
-    `package` is the expected name, empty for any. The wheels are built for the Pythons and the
+    """`package` is the expected name, empty for any. The wheels are built for the Pythons and the
     platform, the first Python first.
     """
 
@@ -314,18 +298,20 @@ def built_checkout(
     shop_of: Callable[[Version], Workshop],
     environ: Mapping[str, str],
 ) -> BuiltCheckout:
-    """Build the wheels of a source in a new folder, and return where they are.
-
-    `environ` is what git may see of the caller's environment; the build sees what `shop_of` gives a
-    Python. Raises BuildFailed where the build fails, UsageError for another package or no source,
-    ToolFailed and IndexUnreachable for trouble outside the project.
+    """`environ` is what git may see of the caller's environment; the build sees what `shop_of`
+    gives a Python. Raises BuildFailed where the build fails, UsageError for another package or no
+    source, ToolFailed and IndexUnreachable for trouble outside the project.
     """
     copy = copied_source(order.source, place / "source", environ)
     wheels: list[CheckoutWheel] = []
     if copy.path.suffix == ".whl":
         wheels.append(_wheel(copy.path, order))
     else:
-        for python in _missing(order, wheels):
+        for python in order.pythons:
+            tags = accepted_tags(python, order.platform)
+            has_one = any(not tags.isdisjoint(wheel.tags) for wheel in wheels)
+            if has_one or (wheels and not admits(wheels[0].published.requires_python, python)):
+                continue
             folder = place / f"py{python.major}.{python.minor}"
             wheels.append(_wheel(_built(copy, folder, shop_of(python), order), order))
     return BuiltCheckout(
@@ -334,31 +320,32 @@ def built_checkout(
     )  # fmt: skip
 
 
-def _missing(order: CheckoutOrder, wheels: Sequence[CheckoutWheel]) -> Iterator[Version]:
-    for python in order.pythons:
-        tags = accepted_tags(python, order.platform)
-        if any(not tags.isdisjoint(wheel.tags) for wheel in wheels):
-            continue
-        if wheels and not admits(wheels[0].published.requires_python, python):
-            continue
-        yield python
-
-
 def _built(copy: SourceCopy, place: Path, shop: Workshop, order: CheckoutOrder) -> Path:
-    for name in ("home", "tmp", "wheels"):
-        (place / name).mkdir(parents=True)
+    source = without_credentials(order.source)
+    room = build_room(place, log := place / "build.log", shop)
     command = [
         *(find_uv_bin(), "build", "--wheel", "--no-config", "--no-progress", "--color=never"),
         *("--no-python-downloads", "--no-sources", "--no-create-gitignore"),
         *(f"--python={shop.python}", f"--out-dir={place / 'wheels'}"),
         *(*index_arguments(shop.index), str(copy.path)),
     ]
-    room = build_room(place, log := place / "build.log", shop)
     readable = (*room.readable, *copy.readable)
     room = replace(room, writable=(place.parent,), readable=readable)
     ended = run_limited(command, room, shop.limits, level=shop.level)
-    if ended.by != "exit" or ended.exit_code != 0:
-        raise _failure(ended, log.read_text(encoding="utf-8", errors="replace"), order)
+    if ended.by != "exit":
+        raise ToolFailed.of(f"the build ended by {ended.by}", path=source)
+    if ended.exit_code != 0:
+        text = log.read_text(encoding="utf-8", errors="replace")
+        # uv draws a tree beside its messages.
+        drawn = " \u2502\u251c\u2500\u25b6\u2570\u00d7"
+        printed = [line.strip(drawn) for line in text.splitlines() if line.strip()]
+        own = error_before_failure(text) or own_error(text)
+        why = one_line(own or next(iter(printed[-1:]), "it said nothing"))
+        if any(sign in text for sign in NETWORK_SIGNS):
+            hint = "check the network and the index, then again"
+            raise IndexUnreachable.of(f"cannot be built: {why}", path=source, hint=hint)
+        hint = f"uv build --wheel {source} shows the whole of it"
+        raise BuildFailed.of(f"cannot be built: {why}", path=source, hint=hint)
     # The folder is hostile: links are not accepted as wheels.
     wheels = [
         path for path in (place / "wheels").glob("*.whl") if stat.S_ISREG(path.lstat().st_mode)
@@ -366,24 +353,6 @@ def _built(copy: SourceCopy, place: Path, shop: Workshop, order: CheckoutOrder) 
     if len(wheels) != 1:
         raise BuildFailed.of(f"the build left {len(wheels)} wheels, not one", path=order.source)
     return wheels[0]
-
-
-def _failure(
-    ended: Ended, log: str, order: CheckoutOrder
-) -> BuildFailed | ToolFailed | IndexUnreachable:
-    source = without_credentials(order.source)
-    if ended.by != "exit":
-        return ToolFailed.of(f"the build ended by {ended.by}", path=source)
-    # uv draws a tree beside its messages.
-    drawn = " \u2502\u251c\u2500\u25b6\u2570\u00d7"
-    printed = [line.strip(drawn) for line in log.splitlines() if line.strip()]
-    own = error_before_failure(log) or own_error(log)
-    why = one_line(own or next(iter(printed[-1:]), "it said nothing"))
-    if any(sign in log for sign in NETWORK_SIGNS):
-        hint = "check the network and the index, then again"
-        return IndexUnreachable.of(f"cannot be built: {why}", path=source, hint=hint)
-    hint = f"uv build --wheel {source} shows the whole of it"
-    return BuildFailed.of(f"cannot be built: {why}", path=source, hint=hint)
 
 
 def _wheel(path: Path, order: CheckoutOrder) -> CheckoutWheel:

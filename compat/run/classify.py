@@ -4,7 +4,6 @@ stored evidence again. A suite's own fault is reported with its remedy, never as
 
 import re
 import signal
-from collections.abc import Iterable
 
 from packaging.utils import canonicalize_name
 
@@ -27,22 +26,6 @@ _LOST = re.compile(r"add what brings the modules? (?P<names>.+) to suite\.requir
 _REFUSED = re.compile(r"(?:error|ERROR): (?!usage:)(?:\S*/)?(?P<why>[^\n]{1,200})")
 
 
-def misspelt_module(evidence: Evidence) -> Failed | None:
-    """Return the fault of a `suite.module` that the subject lacks, though it has others."""
-    raised, name = evidence.imported, evidence.module.partition(".")[0]
-    missing = "" if raised is None or raised.where else missing_module(raised)
-    if not name or missing.partition(".")[0] != name:
-        return None
-    if not evidence.modules or name in evidence.modules:
-        return None
-    has = ", ".join(evidence.modules[:5])
-    return _fault(
-        "import",
-        f"set suite.module: {evidence.subject} has no module {name}, it has {has}",
-        "matrix.toml",
-    )
-
-
 def undeclared_write(stage: Stage, raised: Raised) -> Failed | None:
     refused = None if raised.of_suite else _READ_ONLY.search(raised.message)
     if refused is None:
@@ -51,28 +34,17 @@ def undeclared_write(stage: Stage, raised: Raised) -> Failed | None:
     return _fault(stage, remedy, "matrix.toml")
 
 
-def without_pytest(evidence: Evidence) -> Failed | None:
+def _before_session(evidence: Evidence, step: Step) -> Failed | None:
+    """The suite's fault that ended pytest before a session began."""
     has_pytest = any(item.name == "pytest" for item in evidence.installed)
-    if has_pytest or "No module named pytest" not in _suite_log(evidence):
-        return None
-    return _fault("collect", "add pytest to suite.requirements", "matrix.toml")
-
-
-def refused_options(evidence: Evidence) -> Failed | None:
-    step = next((step for step in evidence.steps if step.name == "suite"), None)
-    if step is None or step.ended.exit_code != _USAGE_ERROR or evidence.collect_errors:
-        return None
-    refused = _REFUSED.search(step.log)
-    why = refused["why"].strip() if refused else "it refuses how it is called"
-    return _fault("collect", f"correct pytest's arguments or settings: {why}", "pytest.ini")
-
-
-def lost_in_settings(evidence: Evidence) -> Failed | None:
-    """Return the fault of pytest settings that name a warning of a module that is not installed;
-    pytest then ends before a session begins.
-    """
-    log = _suite_log(evidence)
-    lost = _NO_SUCH_MODULE.search(log) if _IN_FILTERS in log else None
+    if not has_pytest and "No module named pytest" in step.log:
+        return _fault("collect", "add pytest to suite.requirements", "matrix.toml")
+    if step.ended.exit_code == _USAGE_ERROR and not evidence.collect_errors:
+        refused = _REFUSED.search(step.log)
+        why = refused["why"].strip() if refused else "it refuses how it is called"
+        return _fault("collect", f"correct pytest's arguments or settings: {why}", "pytest.ini")
+    # Settings may name a warning of a module that is not installed.
+    lost = _NO_SUCH_MODULE.search(step.log) if _IN_FILTERS in step.log else None
     if lost is None or _is_brought(evidence, lost[1]):
         return None
     remedy = f"add what brings the module {lost[1]} to suite.requirements"
@@ -94,12 +66,12 @@ def own_fault(stage: Stage, evidence: Evidence, raised: Raised) -> Failed | None
     if raised.type in ("SyntaxError", "IndentationError", "TabError"):
         return _fault(stage, "mend the file: it does not parse on this Python", raised.where)
     every = (raised, *evidence.collect_errors, *(t.raised for t in evidence.tests if t.raised))
-    lost = [name for each in every if (name := _lost(evidence, each))]
+    lost = dict.fromkeys(name for each in every if (name := _lost(evidence, each)))
     if not _lost(evidence, raised):
         return None
-    return _fault(
-        stage, f"add what brings the {modules_words(lost)} to suite.requirements", raised.where
-    )
+    *others, last = lost
+    words = f"modules {', '.join(others)} and {last}" if others else f"module {last}"
+    return _fault(stage, f"add what brings the {words} to suite.requirements", raised.where)
 
 
 def lost_modules(outcome: Outcome) -> tuple[str, ...]:
@@ -111,15 +83,8 @@ def missing_in(text: str) -> list[str]:
     return [name.partition(".")[0] for name in _NO_MODULE.findall(text)]
 
 
-def modules_words(names: Iterable[str]) -> str:
-    *others, last = dict.fromkeys(names)
-    return f"modules {', '.join(others)} and {last}" if others else f"module {last}"
-
-
 def internal_error(evidence: Evidence) -> Failed | None:
-    """Return the fault of tests that crash pytest itself, unless code of the subject raised it: a
-    plain run crashes there, too.
-    """
+    """Of tests that crash pytest, unless the subject's code raised it: a plain run crashes, too."""
     raised = evidence.internal_error
     if raised is None or raised.where.partition("/")[0] in evidence.modules:
         return None
@@ -128,19 +93,6 @@ def internal_error(evidence: Evidence) -> Failed | None:
         f"mend {where}: pytest itself ends in it (INTERNALERROR, {raised.type}: {raised.message})"
     )
     return _fault("test", remedy, raised.where)
-
-
-def failing_helper(evidence: Evidence) -> Failed | None:
-    for test in evidence.tests:
-        if test.helper and test.status == "failed":
-            name = test.capability or test.test
-            place = "" if test.raised is None else test.raised.where
-            return _fault("test", f"mend the suite's own helper: {name} fails", place)
-    return None
-
-
-def _suite_log(evidence: Evidence) -> str:
-    return next((step.log for step in evidence.steps if step.name == "suite"), "")
 
 
 def _is_brought(evidence: Evidence, module: str) -> bool:
@@ -175,27 +127,24 @@ _OUR_PLUGIN = re.compile(
 
 
 def classify(evidence: Evidence) -> Outcome:
-    """Return the outcome: the first failure in the order of the stages, else a pass.
-
-    A run without a suite (a canary) passes with its import.
-    """
-    return (
-        _install(evidence)
-        or _difference("install", evidence.expected, evidence.installed)
-        or _untouched(evidence)
-        or _import(evidence)
-        or (_suite(evidence) if evidence.suite_digest else None)
-        or Passed()
-    )
-
-
-def _suite(evidence: Evidence) -> Failed | None:
+    """The first failure in the order of the stages. Without a suite (a canary) an import passes."""
+    fault = _install(evidence) or _difference("install", evidence.expected, evidence.installed)
+    if fault is None and evidence.modified_files:
+        # This check comes first, whatever the step's exit: the rest depends on it.
+        is_suite = any(step.name == "suite" for step in evidence.steps)
+        subject = f"wrote to {evidence.modified_files[0]}"
+        stage: Stage = "test" if is_suite else "import"
+        return Failed(stage=stage, cause="environment-mismatch", subject=subject)
+    fault = fault or _import(evidence)
+    if fault or not evidence.suite_digest:
+        return fault or Passed()
     return (
         _suite_end(evidence)
         or _collection(evidence)
         or _report(evidence)
         or _tests(evidence)
         or _difference("test", evidence.installed, evidence.installed_after)
+        or Passed()
     )
 
 
@@ -216,16 +165,6 @@ def _install(evidence: Evidence) -> Failed | None:
     return Failed(stage="install", cause=cause, subject=subject)
 
 
-def _untouched(evidence: Evidence) -> Failed | None:
-    if not evidence.modified_files:
-        return None
-    stage: Stage = "test" if any(step.name == "suite" for step in evidence.steps) else "import"
-    # This check comes first, whatever the step's exit: the rest depends on it.
-    return Failed(
-        stage=stage, cause="environment-mismatch", subject=f"wrote to {evidence.modified_files[0]}"
-    )
-
-
 def _import(evidence: Evidence) -> Failed | None:
     step = _ended(evidence, "import", "import")
     if isinstance(step, Failed):
@@ -237,13 +176,15 @@ def _import(evidence: Evidence) -> Failed | None:
         word = "worked" if evidence.imported is None else "failed"
         subject = f"the probe says that the import {word} but exits with {step.ended.exit_code}"
         return Failed(stage="import", cause="report-mismatch", subject=subject)
-    if evidence.imported is not None:
-        return (
-            misspelt_module(evidence)
-            or undeclared_write("import", evidence.imported)
-            or _raised("import", evidence.imported, "")
-        )
-    return None
+    raised, name = evidence.imported, evidence.module.partition(".")[0]
+    if raised is None:
+        return None
+    lacking = "" if raised.where else missing_module(raised).partition(".")[0]
+    if name and lacking == name and evidence.modules and name not in evidence.modules:
+        has = ", ".join(evidence.modules[:5])
+        remedy = f"set suite.module: {evidence.subject} has no module {name}, it has {has}"
+        return _fault("import", remedy, "matrix.toml")
+    return undeclared_write("import", raised) or _raised("import", raised, "")
 
 
 def _suite_end(evidence: Evidence) -> Failed | None:
@@ -258,9 +199,7 @@ def _suite_end(evidence: Evidence) -> Failed | None:
         return Failed(stage="collect", cause="test-runner", subject=what, at=broken["at"])
     if (fault := internal_error(evidence)) is not None:
         return fault
-    if evidence.collected is None and (
-        fault := without_pytest(evidence) or refused_options(evidence) or lost_in_settings(evidence)
-    ):
+    if evidence.collected is None and (fault := _before_session(evidence, step)):
         return fault
     if evidence.finished or evidence.collect_errors:
         return None
@@ -289,10 +228,9 @@ def _collection(evidence: Evidence) -> Failed | None:
 
 
 def _report(evidence: Evidence) -> Failed | None:
-    """Check that pytest, its exit code, its events and the suite's files agree.
+    """Code of the cell can write events or exit in its own way: all must agree.
 
-    Code of the cell can write events or exit in its own way. Evidence from before 22 November 2026
-    has no exit code of pytest.
+    Evidence from before 22 November 2026 has no exit code of pytest.
     """
     step = _ended(evidence, "suite", "test")
     if isinstance(step, Failed) or evidence.pytest_exit is None:
@@ -324,8 +262,12 @@ def _tests(evidence: Evidence) -> Failed | None:
         fault = own_fault("test", evidence, test.raised) or undeclared_write("test", test.raised)
         if fault is not None:
             return fault
-    if (fault := failing_helper(evidence)) or not failed:
-        return fault
+    for test in failed:
+        if test.helper:
+            remedy = f"mend the suite's own helper: {test.capability or test.test} fails"
+            return _fault("test", remedy, "" if test.raised is None else test.raised.where)
+    if not failed:
+        return None
     first, name = failed[0], failed[0].capability or failed[0].test
     if first.raised is None:
         return Failed(stage="test", cause="error", subject=name)
@@ -384,10 +326,7 @@ def _difference(
 
 
 def _ended(evidence: Evidence, name: StepName, stage: Stage, subject: str = "") -> Step | Failed:
-    """The step if it ended by itself, else the failure.
-
-    A step that waited for a crashed process fails with that crash.
-    """
+    """The step, or the failure that ended it: of a crashed child, if it waited for one."""
     step = next((step for step in evidence.steps if step.name == name), None)
     if step is None:
         return Failed(stage=stage, cause="worker", subject=f"the {name} step never began")

@@ -28,21 +28,6 @@ def source_of(path: str) -> bytes:
         return file.read()
 
 
-def bytecode(source: bytes, name: str) -> bytes:
-    code = compile(source, name, "exec", dont_inherit=True, optimize=0)
-    head = importlib.util.MAGIC_NUMBER + _UNCHECKED_HASH + importlib.util.source_hash(source)
-    return head + marshal.dumps(code)
-
-
-def keep(store: str, sha256: str, content: bytes) -> None:
-    folder = os.path.join(store, sha256[:2])
-    os.makedirs(folder, exist_ok=True)
-    temporary = os.path.join(folder, ".%d" % os.getpid())  # noqa: UP031
-    with open(temporary, "wb") as file:
-        file.write(hashlib.sha256(content).digest() + content)
-    os.replace(temporary, os.path.join(folder, sha256))
-
-
 def compile_listed(wanted: str, store: str, magic: str) -> None:
     if importlib.util.MAGIC_NUMBER.hex() != magic:
         raise SystemExit("another interpreter than the one that was asked for")
@@ -51,8 +36,18 @@ def compile_listed(wanted: str, store: str, magic: str) -> None:
             sha256, _, path = line.rstrip("\n").partition(" ")
             try:
                 source = source_of(path)
-                if hashlib.sha256(source).hexdigest() == sha256:
-                    keep(store, sha256, bytecode(source, os.path.basename(path)))
+                if hashlib.sha256(source).hexdigest() != sha256:
+                    continue
+                name = os.path.basename(path)
+                code = compile(source, name, "exec", dont_inherit=True, optimize=0)
+                head = importlib.util.MAGIC_NUMBER + _UNCHECKED_HASH
+                content = head + importlib.util.source_hash(source) + marshal.dumps(code)
+                folder = os.path.join(store, sha256[:2])
+                os.makedirs(folder, exist_ok=True)
+                temporary = os.path.join(folder, ".%d" % os.getpid())  # noqa: UP031
+                with open(temporary, "wb") as file:
+                    file.write(hashlib.sha256(content).digest() + content)
+                os.replace(temporary, os.path.join(folder, sha256))
             except Exception as fault:
                 print(type(fault).__name__, os.path.basename(path))
 

@@ -21,11 +21,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def open_plain(folder: Path, name: str) -> int:
-    """Return a descriptor of the plain file `name`, a path below the folder; raise OSError for
-    anything else.
-
-    Each part of the path is opened by itself, so that none can be a link.
-    """
+    """Open a plain file, each part of its path by itself: none can be a link. Raises OSError."""
     *parents, last = name.split("/")
     if "" in (*parents, last) or ".." in (*parents, last):
         raise OSError(f"{name!r} is not a path below a folder")
@@ -143,10 +139,7 @@ def read_report(events: bytes, facts: Evidence) -> Evidence:
 
 
 class _Reading:
-    """The events read so far.
-
-    A line out of order is the fault, and changes nothing.
-    """
+    """A line out of order is the fault, and changes nothing."""
 
     def __init__(self) -> None:
         self.collected: int | None = None
@@ -176,11 +169,20 @@ class _Reading:
             case "collected" if self.collected is None and _is_count(event.get("count")):
                 self.collected = int(event["count"])
             case "start" if self.collected is not None and not self.open_test:
-                self._start(_short(event.get("test")))
+                test = _short(event.get("test"))
+                if not test or test in self.tests:
+                    self._refuse(f"{test} began twice" if test else "a test without a name began")
+                else:
+                    self.open_test = test
             case "metric" if self.open_test:
                 self.metrics.extend(_metric(event))
             case "end" if self.open_test:
-                self._end(_test(event))
+                trial = _test(event)
+                if trial is None or trial.test != self.open_test:
+                    self._refuse(f"another end than that of {self.open_test} came")
+                else:
+                    self.tests[trial.test] = trial
+                    self.open_test = ""
             case "finish" if not self.open_test and _is_count(event.get("exitstatus")):
                 self.pytest_exit = int(event["exitstatus"])
             case "finish" if _is_count(code := event.get("exitstatus", 0)) and code not in _ENDS:
@@ -189,19 +191,6 @@ class _Reading:
                 self.pytest_exit = int(code)
             case _:
                 self._refuse(f"{_short(kind) or 'something else'} came out of turn")
-
-    def _start(self, test: str) -> None:
-        if not test or test in self.tests:
-            self._refuse(f"{test} began twice" if test else "a test without a name began")
-            return
-        self.open_test = test
-
-    def _end(self, trial: Trial | None) -> None:
-        if trial is None or trial.test != self.open_test:
-            self._refuse(f"another end than that of {self.open_test} came")
-            return
-        self.tests[trial.test] = trial
-        self.open_test = ""
 
     def _refuse(self, why: str) -> None:
         self.fault = self.fault or why

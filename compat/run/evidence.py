@@ -36,11 +36,10 @@ class DeadChild(Value, frozen=True):
 
 
 class Ended(Value, frozen=True):
-    """How a supervised process tree ended.
-
-    Exactly one of exit code and signal is set when it ended by itself. `dead_child` is the oldest
-    crashed child when the tree was ended for its silence. `memory` names what limited memory: the
-    kernel's control group, the supervisor that counted, or the sizes of file systems in memory.
+    """Exactly one of exit code and signal is set when it ended by itself. `dead_child` is the
+    oldest crashed child when the tree was ended for its silence. `memory` names what limited
+    memory: the kernel's control group, the supervisor that counted, or the sizes of file systems in
+    memory.
     """
 
     by: EndedBy
@@ -87,11 +86,8 @@ class Raised(Value, frozen=True):
 
 
 class Trial(Value, frozen=True):
-    """One test inside a cell.
-
-    `missing` names the API that an absent capability looked for, in order.
-
-    `helper` means that it only tests a file of the suite and nothing of the subject.
+    """`missing` names the API that an absent capability looked for, in order. `helper` means that
+    it only tests a file of the suite and nothing of the subject.
     """
 
     test: str
@@ -193,9 +189,6 @@ class Evidence(Value, frozen=True):
     tier: Tier = "full"
     unasked: tuple[str, ...] = ()
     suite_notes: tuple[str, ...] = ()
-
-    def to_json(self) -> bytes:
-        return msgspec.json.format(msgspec.json.encode(self), indent=1)
 
 
 def decode_evidence(text: bytes) -> Evidence:

@@ -53,7 +53,14 @@ class Installation:
             self.pins = self.job.lock.library_pins
         local_wheels = self._local_wheels()
         forced = inputs.injected_pin if inputs.install_as_python is not None else None
-        sources = self._source_pins()
+        named = set(map(parse_release, self.job.builds))
+        sources = [
+            pin
+            for pin in self.pins
+            if pin.name in self.job.lock.builds
+            and (pin.name, pin.version) in named
+            and pin != forced
+        ]
         self.steps.enter("install")
         wheels = self._build_wheels(sources)
         if len(wheels) < len(sources):
@@ -134,7 +141,7 @@ class Installation:
         self.environment.split(only, runner)
         if shelf is not None:
             # Complete now: nothing is added later to files that cells share.
-            every = {source.path for source in sources(runner.distributions)}
+            every = {path for path, _ in sources(runner.distributions)}
             python = Path(self.bench.python)
             self._bytecode.harvest(runner.packages, runner.distributions, every, python)
             self._bytecode.lend(runner.packages, runner.distributions)
@@ -155,8 +162,30 @@ class Installation:
         """
         new, cache = self._seals.unknown(fetched), Path(dict(self.bench.variables)["UV_CACHE_DIR"])
         forget_wheels(cache, new)
-        if not self._install_once(make, commands, built):
+        variables = dict(self.bench.variables)
+        # Built wheels never enter the cache that cells share.
+        own = variables | {"UV_CACHE_DIR": str(self.cell / "cache")}
+        self.steps.enter("environment")
+        if not self.steps.run("install", make, variables, network=True):
             return False
+        self.steps.enter("install")
+        self.environment.is_bare()
+        # Later commands see no installed wheel: uv queries the interpreter of the environment, and
+        # installed code could answer.
+        for number, command in enumerate((*commands, *built)):
+            with self.environment.beside() if number else contextlib.nullcontext():
+                if command in built:
+                    is_well = self.steps.run("install", command, own, network=False, own_only=True)
+                else:
+                    # From the cache alone where it has every pin, else from the index. The hashes
+                    # prove that cached files are the index's, so no query per package is needed (it
+                    # took 60 of a small cell's 90 ms in November 2026).
+                    cached = [*command, "--offline"]
+                    is_well = self.steps.run(
+                        "install", cached, variables, network=False, instead=command
+                    )
+                if not is_well:
+                    return False
         self.refused = self.environment.evict()
         wrong = self.environment.compare()
         damaged = self._seals.broken(self.environment, fetched, wrong)
@@ -168,52 +197,6 @@ class Installation:
         self._seals.keep(self.environment, new, wrong)
         self.misrecorded = wrong + self._misrecorded_beside
         return True
-
-    def _install_once(
-        self, make: list[str], commands: list[list[str]], built: list[list[str]]
-    ) -> bool:
-        """Make the environment and install into it.
-
-        Built wheels never enter the cache that cells share. The installer queries the environment's
-        interpreter, which would run installed start-up files: so these are moved aside while more
-        is installed.
-        """
-        variables = dict(self.bench.variables)
-        own = variables | {"UV_CACHE_DIR": str(self.cell / "cache")}
-        self.steps.enter("environment")
-        if not self.steps.run("install", make, variables, network=True):
-            return False
-        self.steps.enter("install")
-        self.environment.is_bare()
-        # Later commands see no installed wheel: uv queries the interpreter of the environment, and
-        # installed code could answer.
-        for number, command in enumerate((*commands, *built)):
-            with self.environment.beside() if number else contextlib.nullcontext():
-                if not (
-                    self._install_cached(command, variables)
-                    if command in commands
-                    else self.steps.run("install", command, own, network=False, own_only=True)
-                ):
-                    return False
-        return True
-
-    def _install_cached(self, command: list[str], variables: dict[str, str]) -> bool:
-        """Install from the cache alone where it has every pin, else from the index.
-
-        The hashes prove that cached files are the index's, so no query per package is needed (it
-        took 60 of a small cell's 90 ms in November 2026).
-        """
-        cached = [*command, "--offline"]
-        return self.steps.run("install", cached, variables, network=False, instead=command)
-
-    def _source_pins(self) -> list[Pin]:
-        named, lock = set(map(parse_release, self.job.builds)), self.job.lock
-        forced = lock.inputs.injected_pin if lock.inputs.install_as_python is not None else None
-        return [
-            p
-            for p in self.pins
-            if p.name in lock.builds and (p.name, p.version) in named and p != forced
-        ]
 
     def _build_wheels(self, pins: list[Pin]) -> list[Path]:
         bench, inputs, log = self.bench, self.job.lock.inputs, self.steps.evidence / "install.log"
@@ -250,11 +233,7 @@ class Installation:
 
 
 def own_copies(site: Path, folders: Iterable[str]) -> tuple[Path, ...]:
-    """Replace links by copies in these folders below site-packages, and return the existing
-    folders.
-
-    Their files are links that other cells share. No code of the cell ran yet.
-    """
+    """Replace links, which other cells share, before any code runs; return existing folders."""
     owned = []
     for name in folders:
         folder = site / name

@@ -17,7 +17,8 @@ import posixpath
 import re
 import shutil
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,10 +62,7 @@ _DEEPEST_MODULE = 3
 
 
 class Distribution(NamedTuple):
-    """An installed distribution.
-
-    `files` are those of its RECORD, below site-packages, each with its hash or "".
-    """
+    """`files` are those of its RECORD, below site-packages, each with its hash or ""."""
 
     name: str
     version: str
@@ -73,10 +71,7 @@ class Distribution(NamedTuple):
 
 
 class FileState(NamedTuple):
-    """A file's state as the kernel reports it.
-
-    A program can set back `mtime`, but not `ctime`; a new hard link changes it.
-    """
+    """A program can set back `mtime`, but not `ctime`; a new hard link changes it."""
 
     inode: int
     size: int
@@ -127,11 +122,7 @@ class Environment:
 
     @contextlib.contextmanager
     def beside(self) -> Iterator[None]:
-        """Move the installed files aside while an installer runs.
-
-        It queries the environment's interpreter: it finds a bare one. Its new files are merged
-        later.
-        """
+        """Show an installer a bare environment, as it queries its interpreter; merge new files."""
         before, venv = self.cell / "before", self.cell / "venv"
         venv.rename(before)
         shutil.copytree(self.cell / "bare", venv, symlinks=True)
@@ -198,11 +189,7 @@ class Environment:
         return self.compare()
 
     def split(self, names: Collection[str], other: "Environment") -> None:
-        """Move the distributions of these names into another, empty environment.
-
-        Call after `compare` and before code of the cell runs: hashed files are moved, so they need
-        not be read again.
-        """
+        """Call after `compare` and before code of the cell runs: moved files are not read again."""
         moved = tuple(d for d in self.distributions if d.name in names)
         self.distributions = tuple(d for d in self.distributions if d.name not in names)
         other.distributions = moved
@@ -244,40 +231,34 @@ class Environment:
                 path = posixpath.normpath(f"{self.site}/{name}")
                 if path in self._evicted:
                     continue
-                self._hashes[path] = (
-                    _hash_of_path(self.cell / path, expected) if path.startswith("venv/") else ""
-                )
+                is_inside = path.startswith("venv/")
+                self._hashes[path] = self._hash_of(path, expected) if is_inside else ""
                 if expected and self._hashes[path] != expected:
                     package = f"{distribution.name}=={distribution.version}"
                     wrong.add(Wrong(package, name, self._hashes[path]))
         states = _states(self.cell, self._code_folders)
         for path in states.keys() - self._bare.keys() - self._hashes.keys():
-            digest = _hash_of_path(self.cell / path, "")
-            wrong.add(Wrong("", path.removeprefix(f"{self.site}/"), digest))
+            wrong.add(Wrong("", path.removeprefix(f"{self.site}/"), self._hash_of(path, "")))
         return tuple(sorted(wrong))
 
-    def record_of(self, distribution: Distribution) -> str:
-        """Return a digest of a wheel's RECORD, equal in each cell; call after `compare`.
+    def _hash_of(self, path: str, expected: str) -> str:
+        # Code of the cell cannot have made the file yet.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        return _hash(partial(os.open, self.cell / path, flags), expected)
 
-        Scripts and files without a hash are digested by their content.
-        """
+    def record_of(self, distribution: Distribution) -> str:
+        """A digest that is equal in each cell; call after `compare`. Scripts count by content."""
         info = re.compile(rf"[^/]+\.dist-info/(?:{'|'.join(map(re.escape, _OF_INSTALLER))})")
         rows = []
         for name, expected in sorted(distribution.files.items()):
             path = posixpath.normpath(f"{self.site}/{name}")
-            script = self._script(path) if path.startswith("venv/bin/") else ""
+            content = _content(self.cell, path) if path.startswith("venv/bin/") else b""
+            # A script counts without the lines that name its interpreter.
+            match = _LAUNCHER.match(content)
+            script = hashlib.sha256(content[match.end() :]).hexdigest() if match else ""
             if not info.fullmatch(name):
                 rows.append(f"{name}\0{script or expected or self._hashes.get(path, '')}\n")
         return hashlib.sha256("".join(rows).encode(errors="surrogateescape")).hexdigest()
-
-    def _script(self, path: str) -> str:
-        """The digest of a script without the lines that name its interpreter; empty for others."""
-        try:
-            content = read_bytes(self.cell, path, _MOST_METADATA)
-        except OSError:
-            return ""
-        match = _LAUNCHER.match(content)
-        return hashlib.sha256(content[match.end() :]).hexdigest() if match else ""
 
     def settle(self, *folders: str) -> None:
         self._states = _states(self.cell, folders)
@@ -304,7 +285,11 @@ class Environment:
         changed = {path for path in new - self._compiled if path.endswith(_CODE)}
         changed |= self._states.keys() - states.keys()
         for path in states.keys() & self._states.keys():
-            if states[path] != self._states[path] and not self._is_as_before(path, states[path]):
+            before, now, known = self._states[path], states[path], self._hashes.get(path, "")
+            if before == now:
+                continue
+            is_alike = known and (before.size, before.mode) == (now.size, now.mode)
+            if not is_alike or _hash(partial(open_plain, self.cell, path), known) != known:
                 changed.add(path)
         return tuple(sorted(path.removeprefix(f"{self.site}/") for path in changed))
 
@@ -314,17 +299,18 @@ class Environment:
             (self.cell / path).unlink(missing_ok=True)
 
     def startup(self) -> tuple[str, ...]:
-        """Return the files that an interpreter runs at its start, as `package: file`.
-
-        A `.pth` file may run code or add folders to the path, each of which may hold a module.
-        """
+        """As `package: file`. A `.pth` file may run code, or add folders with such a module."""
         folders, at_start = {""}, set()
         for distribution in self.distributions:
             for name in distribution.files:
                 if name.endswith(".pth") and "/" not in name:
-                    lines = self._path_lines(name)
-                    folders |= {posixpath.normpath(line) for line in lines or ()}
-                    at_start |= {f"{distribution.name}: {name}"} if lines is None else set()
+                    content = _content(self.cell, f"{self.site}/{name}")
+                    # Which characters end or precede a line differs between Pythons.
+                    if b"import" in content or len(content) == _MOST_METADATA:
+                        at_start.add(f"{distribution.name}: {name}")
+                    else:
+                        lines = content.decode(errors="replace").splitlines()
+                        folders |= set(map(posixpath.normpath, lines))
         for distribution in self.distributions:
             for name in distribution.files:
                 if _imported_as(name, folders) in _AT_START:
@@ -343,25 +329,6 @@ class Environment:
                     plugins = ["of a form that cannot be read"]
                 loaded |= {f"{distribution.name}: {plugin}" for plugin in plugins}
         return tuple(sorted(loaded))
-
-    def _path_lines(self, name: str) -> list[str] | None:
-        """The folders that a `.pth` file names, below site-packages; None where it may run code.
-
-        Which characters end or precede a line differs between Pythons.
-        """
-        content = _content(self.cell, f"{self.site}/{name}", _MOST_METADATA)
-        if b"import" in content or len(content) == _MOST_METADATA:
-            return None
-        return content.decode(errors="replace").splitlines()
-
-    def _is_as_before(self, path: str, state: FileState) -> bool:
-        before, known = self._states[path], self._hashes.get(path)
-        if not known or (before.size, before.mode) != (state.size, state.mode):
-            return False
-        try:
-            return _hash(open_plain(self.cell, path), known) == known
-        except OSError:
-            return False
 
 
 class _Listed(importlib.metadata.Distribution):
@@ -434,11 +401,7 @@ class Seals:
 
 
 def _differing(environment: Environment, wrong: Iterable[Wrong]) -> dict[str, set[str]]:
-    """The digests of files that differ from their RECORD, by package.
-
-    A file that matches another package's RECORD is omitted: both wheels install it, one of them
-    last.
-    """
+    """A file that matches another RECORD is omitted: two wheels install it, one of them last."""
     rows = {row for d in environment.distributions for row in d.files.items()}
     differing: dict[str, set[str]] = {}
     for item in wrong:
@@ -480,19 +443,12 @@ def renamed_modules(distributions: Iterable[Distribution]) -> tuple[tuple[str, s
 
 
 def bringing(distributions: Iterable[Distribution], module: str) -> str:
-    return next((d.name for d in distributions if module in _top_level(d)), "")
+    return next((d.name for d in distributions if (module,) in _modules_at(d, 1)), "")
 
 
 def top_modules(distributions: Iterable[Distribution], package: str) -> tuple[str, ...]:
-    names: set[str] = set()
-    for distribution in distributions:
-        if distribution.name == canonicalize_name(package):
-            names |= _top_level(distribution)
-    return tuple(sorted(names))
-
-
-def _top_level(distribution: Distribution) -> set[str]:
-    return {name for (name,) in _modules_at(distribution, 1)}
+    own = [d for d in distributions if d.name == canonicalize_name(package)]
+    return tuple(sorted({name for d in own for (name,) in _modules_at(d, 1)}))
 
 
 def _modules_at(distribution: Distribution, depth: int) -> set[tuple[str, ...]]:
@@ -544,30 +500,23 @@ def _rows(record: bytes) -> Iterator[tuple[str, str]]:
         return
 
 
-def _hash_of_path(path: Path, expected: str) -> str:
-    """Hash a file that code of the cell cannot have made yet; empty when it is not a plain file."""
-    try:
-        return _hash(
-            os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), expected
-        )
-    except OSError:
-        return ""
-
-
-def _hash(descriptor: int, expected: str) -> str:
-    """Hash an open file as RECORD writes it, by the expected hash's algorithm (default sha256)."""
+def _hash(opened: Callable[[], int], expected: str) -> str:
+    """Hash a file as RECORD writes it, by the expected hash's algorithm (default sha256); empty
+    when it is not a plain file.
+    """
     algorithm = expected.partition("=")[0] or "sha256"
     digest = hashlib.new(algorithm)
-    with open(descriptor, "rb", buffering=0) as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
+    try:
+        with open(opened(), "rb", buffering=0) as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    except OSError:
+        return ""
     return f"{algorithm}={base64.urlsafe_b64encode(digest.digest()).rstrip(b'=').decode()}"
 
 
 def _imported_as(path: str, folders: Collection[str]) -> str:
-    """The module that a file is at the top of one of these folders, by the import system's
-    suffixes; empty for none.
-    """
+    """The module that a file is at the top of one of these folders; empty for none."""
     folder, name = posixpath.split(path)
     module, dot, end = name.partition(".")
     suffixes = (*importlib.machinery.SOURCE_SUFFIXES, *importlib.machinery.BYTECODE_SUFFIXES)
@@ -591,11 +540,7 @@ def _is_cached(path: str) -> bool:
 
 
 def _states(cell: Path, folders: Iterable[str], but: str = "") -> dict[str, FileState]:
-    """Return the state of all files below these folders of the cell, except in excluded ones.
-
-    Links are not followed. Unlistable paths, such as too long ones, are omitted and so count as
-    removed.
-    """
+    """Without links and excluded folders. Unlistable paths are omitted: they count as removed."""
     states: dict[str, FileState] = {}
     waiting = list(folders)
     while waiting:

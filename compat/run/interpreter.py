@@ -34,10 +34,7 @@ def bytecode_of(python: str) -> tuple[str, bytes]:
 
 
 def processor_level(listing: Path = Path("/proc/cpuinfo")) -> str:
-    """Return the x86-64 psABI level of the first listed processor, such as `x86-64-v3`.
-
-    Empty for any other processor, and where there is no listing.
-    """
+    """Such as `x86-64-v3`; empty for another processor, and where there is no listing."""
     try:
         with listing.open(encoding="utf-8", errors="replace") as lines:
             flags = next((line for line in lines if line.startswith("flags")), "")

@@ -42,10 +42,8 @@ _KEEPER = (
 
 
 class Room(Value, frozen=True):
-    """What a command can access.
-
-    `variables` are its whole environment. `log` takes its standard output and standard error; it is
-    never a pipe, so an orphan cannot block its reader. Only `writable` can be written. At L3
+    """`variables` are its whole environment. `log` takes its standard output and standard error; it
+    is never a pipe, so an orphan cannot block its reader. Only `writable` can be written. At L3
     nothing else is visible but `readable` and `SYSTEM`. Below L3 Landlock enforces it, and leaves
     the machine's temporary folders writable. `temporary`, a private folder, is then mounted at /tmp
     and /var/tmp, because programs write there by name; the default is memory. Without `network`
@@ -63,21 +61,17 @@ class Room(Value, frozen=True):
     links: bool = False
 
 
-class Inside(Value, frozen=True):
-    """What a sandbox (L3) is made with.
-
-    The sizes limit each file system in memory, in bytes; 0 where bubblewrap cannot limit it. The
+def wrapped(
+    command: Sequence[str],
+    room: Room,
+    level: Isolation,
+    bounds: str,
+    most: int,
+    files: Iterable[tuple[str, int]],
+) -> list[str]:
+    """In a sandbox (L3) each file system in memory has at most so many bytes; 0 is unlimited. The
     files, each an open descriptor, replace the machine's.
     """
-
-    most_bytes: int = 0
-    files: tuple[tuple[str, int], ...] = ()
-
-
-def wrapped(
-    command: Sequence[str], room: Room, level: Isolation, bounds: str, inside: Inside
-) -> list[str]:
-    """Return the command line that runs the command at the level, under a keeper with bounds."""
     network = "on" if room.network else "off"
     place = str(Path(keeper.__file__).parents[2])
     # The path as called may name folders outside the sandbox: ../.venv/bin/python.
@@ -88,7 +82,17 @@ def wrapped(
         case "L3":
             program = Path(command[0])
             readable = (*room.readable, *([program] if program.is_absolute() else []))
-            return [tool("bwrap"), *_bubblewrap(room, readable, inside), "--", *argv]
+            own = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
+            own += ["--die-with-parent", "--as-pid-1", "--cap-drop", "ALL", "--hostname"]
+            own += ["localhost", *([] if room.network else ["--unshare-net"])]
+            mounts = _mounts(room, readable, most)
+            # Bubblewrap begins with an empty root, and makes each folder that a mount needs.
+            for path in sorted(mounts, key=lambda path: len(path.parts)):
+                own += mounts[path]
+            for name, handle in files:
+                own += ["--file", str(handle), name]
+            own += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(room.cwd.resolve())]
+            return [tool("bwrap"), *own, "--", *argv]
         case "L2":
             # The keeper needs the new user namespace's capabilities to bring up the loopback device
             # and to mount shared memory; its command drops them.
@@ -104,20 +108,12 @@ def tool(name: str) -> str:
 
 
 def in_memory(room: Room, level: Isolation) -> tuple[str, ...]:
-    match level:
-        case "L3":
-            return (_SHARED_MEMORY, *(() if room.temporary else _TEMPORARY))
-        case "L2":
-            return (_SHARED_MEMORY,)
-        case _:
-            return ()
+    temporary = _TEMPORARY if level == "L3" and not room.temporary else ()
+    return (_SHARED_MEMORY, *temporary) if level in ("L3", "L2") else ()
 
 
 def made_up(room: Room, uid: int, gid: int) -> dict[str, str]:
-    """Return the files, with their text, that replace the machine's own in a sandbox.
-
-    The accounts are fictitious. Without a network, only the loopback device's name resolves.
-    """
+    """Files in place of the machine's. Without a network only the loopback's name resolves."""
     home = dict(room.variables).get("HOME", str(room.cwd))
     users = {0: "root", 65534: "nobody", uid: "cell" if uid else "root"}
     groups = {0: "root", 65534: "nogroup", gid: "cell" if gid else "root"}
@@ -135,9 +131,7 @@ def made_up(room: Room, uid: int, gid: int) -> dict[str, str]:
 
 @functools.cache
 def prefix_places(prefix: Path) -> tuple[Path, ...]:
-    """The visible part of an interpreter's prefix: all of it, but for a home folder or `/` only the
-    folders that a Python installs into.
-    """
+    """All of a prefix; of a home folder or `/` only the folders that a Python installs into."""
     homes = {Path("/"), *(Path(each.pw_dir) for each in pwd.getpwall())}
     if not any(home.is_relative_to(prefix) for home in homes):
         return (prefix,)
@@ -145,23 +139,9 @@ def prefix_places(prefix: Path) -> tuple[Path, ...]:
     return tuple(prefix / name for name in names)
 
 
-def _bubblewrap(room: Room, readable: Iterable[Path], inside: Inside) -> Iterator[str]:
-    yield from ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts")
-    yield from ("--die-with-parent", "--as-pid-1", "--cap-drop", "ALL", "--hostname", "localhost")
-    if not room.network:
-        yield "--unshare-net"
-    mounts = _mounts(room, readable, inside)
-    # Bubblewrap begins with an empty root, and makes each folder that a mount needs.
-    for path in sorted(mounts, key=lambda path: len(path.parts)):
-        yield from mounts[path]
-    for name, handle in inside.files:
-        yield from ("--file", str(handle), name)
-    yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(room.cwd.resolve()))
-
-
-def _mounts(room: Room, readable: Iterable[Path], inside: Inside) -> dict[Path, tuple[str, ...]]:
+def _mounts(room: Room, readable: Iterable[Path], most: int) -> dict[Path, tuple[str, ...]]:
     """Bubblewrap's mounts; writable paths stay writable even below readable ones."""
-    size = ("--size", str(inside.most_bytes)) if inside.most_bytes else ()
+    size = ("--size", str(most)) if most else ()
     mounts: dict[Path, tuple[str, ...]] = {
         Path(name): (*size, "--tmpfs", name) for name in in_memory(room, "L3")
     }

@@ -105,7 +105,12 @@ class Keeper:
         # The kernel drops signals that an init does not handle: no cell ends it by a signal.
         for number in (signal.SIGCHLD, *(() if self.is_init else (signal.SIGTERM,))):
             signal.signal(number, lambda *_: None)
-        variables = _variables({MARK: str(os.getpid())} if level == "L0" else {})
+        # The original environment: Python changes its own in the C locale (PEP 538).
+        with open("/proc/self/environ", "rb") as file:
+            pairs = [each.partition(b"=") for each in file.read().split(b"\0") if each]
+        variables = {name: value for name, _, value in pairs}
+        if level == "L0":
+            variables[MARK.encode()] = str(os.getpid()).encode()
         self.main = _started(start, variables, self.is_init)
 
     def wait(self) -> None:
@@ -118,18 +123,19 @@ class Keeper:
             self._reap()
             if self.known is not None:
                 family(os.getpid(), self.known)
-            if signal.SIGTERM in rung or (0 in ready and not self._heard(os.read(0, 64))):
+            if signal.SIGTERM in rung:
                 return
+            if 0 in ready:
+                # The supervisor ends the command now, and may still be starved before its last
+                # order.
+                last = time.monotonic() + _LATE_SECONDS + DUMP_SECONDS + GRACE_SECONDS
+                self.own = [(min(last, self.own[-1][0]), KILL)]
+                if not self._obeyed(os.read(0, 64)):
+                    return
             if self.status is None and self.own[0][0] <= time.monotonic():
                 self.is_expired = True
                 if not self._obeyed(self.own.pop(0)[1]):
                     return
-
-    def _heard(self, orders: bytes) -> bool:
-        # The supervisor ends the command now, and may still be starved before its last order.
-        last = time.monotonic() + _LATE_SECONDS + DUMP_SECONDS + GRACE_SECONDS
-        self.own = [(min(last, self.own[-1][0]), KILL)]
-        return self._obeyed(orders)
 
     def _obeyed(self, orders: bytes) -> bool:
         if not orders or KILL in orders:
@@ -178,22 +184,13 @@ class Keeper:
         return survivors
 
 
-def _variables(further: dict[str, str]) -> dict[bytes, bytes]:
-    """Return the original environment: Python changes its own in the C locale (PEP 538)."""
-    with open("/proc/self/environ", "rb") as file:
-        pairs = [each.partition(b"=") for each in file.read().split(b"\0") if each]
-    return {name: value for name, _, value in pairs} | {
-        os.fsencode(k): os.fsencode(v) for k, v in further.items()
-    }
-
-
 def _started(start: Start, variables: dict[bytes, bytes], is_init: bool) -> int:
     # The command must not reach its keeper's memory and pipes through /proc: the report is there.
-    _set_dumpable(False)
-    pid = os.fork()
-    if pid == 0:
+    libc = ctypes.CDLL(None)
+    libc.prctl(_DUMPABLE, 0, 0, 0, 0)
+    if (pid := os.fork()) == 0:
         try:
-            _set_dumpable(True)
+            libc.prctl(_DUMPABLE, 1, 0, 0, 0)
             _exec(start, variables, is_init)
         except BaseException as fault:
             reason = fault.strerror if isinstance(fault, OSError) else str(fault)
@@ -236,10 +233,6 @@ def _exec(start: Start, variables: dict[bytes, bytes], is_init: bool) -> None:
     _confine(writable)
     _filter_calls(is_strict=writable is None)
     os.execvpe(command[0], command, variables)
-
-
-def _set_dumpable(is_dumpable: bool) -> None:
-    ctypes.CDLL(None).prctl(_DUMPABLE, int(is_dumpable), 0, 0, 0)
 
 
 def _confine(writable: list[str] | None) -> None:
@@ -325,7 +318,15 @@ def _settle_in(level: str, network: str, shared_mb: str) -> None:
     if level == "L1" and libc.prctl(_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "no subreaper")
     if level == "L2" and network == "off":
-        _bring_up_loopback()
+        # Only L2 needs it, and it takes as long as three of the imports above.
+        import socket
+
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
+            request = bytearray(struct.pack("16sh22x", b"lo", 0))
+            fcntl.ioctl(channel, _GET_FLAGS, request)
+            flags = struct.unpack_from("h", request, 16)[0]
+            struct.pack_into("h", request, 16, flags | _UP)
+            fcntl.ioctl(channel, _SET_FLAGS, request)
     size = f"mode=1777,size={shared_mb}m".encode()
     if level == "L2" and libc.mount(b"shm", b"/dev/shm", b"tmpfs", _NO_SUID_NO_DEV, size) != 0:
         raise OSError(ctypes.get_errno(), "no shared memory of its own")
@@ -335,27 +336,6 @@ def _settle_in(level: str, network: str, shared_mb: str) -> None:
     # The parent's signals do not concern the keeper: only orders end it.
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
-
-
-def _bring_up_loopback() -> None:
-    # Only L2 needs it, and it takes as long as three of the imports above.
-    import socket
-
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
-        request = bytearray(struct.pack("16sh22x", b"lo", 0))
-        fcntl.ioctl(channel, _GET_FLAGS, request)
-        flags = struct.unpack_from("h", request, 16)[0]
-        struct.pack_into("h", request, 16, flags | _UP)
-        fcntl.ioctl(channel, _SET_FLAGS, request)
-
-
-def _report(keeper: Keeper, survivors: int) -> bytes:
-    if keeper.is_expired:
-        return f"expired 0 {survivors}\n".encode()
-    if keeper.status is None:
-        return f"killed 0 {survivors}\n".encode()
-    code = os.waitstatus_to_exitcode(keeper.status)
-    return f"{'exit' if code >= 0 else 'signal'} {abs(code)} {survivors}\n".encode()
 
 
 def supervise_command(level: str, network: str, bounds: str, folders: str, *words: str) -> None:
@@ -375,5 +355,9 @@ def supervise_command(level: str, network: str, bounds: str, folders: str, *word
     keeper = Keeper(level, float(seconds), start)
     keeper.wait()
     survivors = keeper.end()
+    end = "expired 0" if keeper.is_expired else "killed 0"
+    if not keeper.is_expired and keeper.status is not None:
+        code = os.waitstatus_to_exitcode(keeper.status)
+        end = f"{'exit' if code >= 0 else 'signal'} {abs(code)}"
     with contextlib.suppress(BrokenPipeError):
-        os.write(1, _report(keeper, survivors))
+        os.write(1, f"{end} {survivors}\n".encode())

@@ -105,14 +105,12 @@ class Disk:
 
 
 def taken(folders: Iterable[Path], since: float, hidden: list[OSError], links: bool) -> int:
-    """Return the bytes on disk of files below the folders that were made or changed since a time.
-
-    Files that are also linked from elsewhere, as uv links from its cache, take nothing here. With
-    `links`, neither do old files with a new link. Code of a package could date back its files.
+    """Files that are also linked from elsewhere, as uv links from its cache, take nothing here.
+    With `links`, neither do old files with a new link. Code of a package could date back its files.
     """
     total = 0
     met: dict[tuple[int, int], int] = {}
-    for status in (file for file in _files(folders, hidden) if file.st_ctime >= since):
+    for status in (file for file in files_below(folders, hidden) if file.st_ctime >= since):
         if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
             if links and status.st_mtime < since:
                 continue
@@ -125,10 +123,7 @@ def taken(folders: Iterable[Path], since: float, hidden: list[OSError], links: b
 
 
 def _nameless(pids: Iterable[int], hidden: list[OSError]) -> int:
-    """Return the bytes on disk of the nameless files that the processes have open or mapped.
-
-    Links of mapped files are followed for root alone, see proc(5).
-    """
+    """Open or mapped. Links of mapped files are followed for root alone, see proc(5)."""
     sizes: dict[tuple[int, int], int] = {}
     for pid in pids:
         waiting = [f"/proc/{pid}/maps", f"/proc/{pid}/fd"]
@@ -154,7 +149,7 @@ def _nameless(pids: Iterable[int], hidden: list[OSError]) -> int:
     return sum(sizes.values())
 
 
-def _files(folders: Iterable[Path], hidden: list[OSError]) -> Iterator[os.stat_result]:
+def files_below(folders: Iterable[Path], hidden: list[OSError]) -> Iterator[os.stat_result]:
     """Yield files and folders below; note unreadable ones (no rights, path too long)."""
     waiting = [os.fspath(folder) for folder in folders]
     while waiting:
@@ -172,19 +167,13 @@ def _files(folders: Iterable[Path], hidden: list[OSError]) -> Iterator[os.stat_r
 
 
 def open_log(path: Path) -> int:
-    """Return a descriptor of the empty log.
-
-    It only appends, so processes that share it do not overwrite each other.
-    """
+    """It only appends, so processes that share it do not overwrite each other."""
     flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(path, flags, 0o644)
 
 
 def cut_log(log: int, most: int) -> None:
-    """Cut a log of more than `most` bytes to its head and tail, with a line that reports the gap.
-
-    Works in place and by pieces: on a full disk, and for any size.
-    """
+    """Keep head and tail, in place and by pieces: on a full disk, and for any size."""
     whole = os.fstat(log).st_size
     if whole <= most:
         return
@@ -457,7 +446,9 @@ class Meter:
             return "output"
         if by := self.refused():
             return by
-        if self._is_due():
+        # One small file has the machine's task count: a fork bomb is caught at the next tick.
+        sprouting = _tasks() - self.tasks > self.limits.processes // 2
+        if sprouting or time.monotonic() - self.looked >= _LOOK_SECONDS[self._is_young()]:
             return self._looked()
         return "memory" if len(self.members) <= _FEW and self._is_too_heavy() else None
 
@@ -485,11 +476,6 @@ class Meter:
     def _is_young(self) -> bool:
         return self.seconds() < YOUNG_SECONDS
 
-    def _is_due(self) -> bool:
-        # One small file has the machine's task count: a fork bomb is caught at the next tick.
-        sprouting = _tasks() - self.tasks > self.limits.processes // 2
-        return sprouting or time.monotonic() - self.looked >= _LOOK_SECONDS[self._is_young()]
-
     def _looked(self) -> EndedBy | None:
         self.members = self._members()
         self.looked, self.tasks = time.monotonic(), _tasks()
@@ -500,7 +486,12 @@ class Meter:
             return "memory"
         if self.disk.is_full([member.pid for member in self.members]):
             return "disk"
-        return "silence" if self._is_silent() else None
+        now, size = time.monotonic(), os.fstat(self.log).st_size
+        cpu = sum(member.ticks for member in self.members) / _CLOCK_TICKS
+        is_active = cpu - self.cpu > (now - self.active) * IDLE_SHARE + _IDLE_SECONDS
+        if size != self.size or cpu < self.cpu or is_active:
+            self.active, self.cpu, self.size = now, cpu, size
+        return "silence" if now - self.active > self.limits.silence_seconds else None
 
     def _members(self) -> list[Process]:
         processes = family(self.root, self.known)
@@ -509,22 +500,10 @@ class Meter:
         self.keepers = [each for each in processes if each.parent == self.root]
         return [each for each in processes if each.parent != self.root]
 
-    def _is_silent(self) -> bool:
-        now, size = time.monotonic(), os.fstat(self.log).st_size
-        cpu = sum(member.ticks for member in self.members) / _CLOCK_TICKS
-        if (
-            size != self.size
-            or cpu < self.cpu
-            or cpu - self.cpu > (now - self.active) * IDLE_SHARE + _IDLE_SECONDS
-        ):
-            self.active, self.cpu, self.size = now, cpu, size
-        return now - self.active > self.limits.silence_seconds
-
     def means(self, is_sized: bool) -> tuple[MemoryMeans, ...]:
         """Return what limits the tree's memory; `is_sized` concerns a sandbox (L3)."""
         group: tuple[MemoryMeans, ...] = ("group",) if "memory" in self.group.controllers else ()
-        sized = self.level == "L2" or (self.level == "L3" and is_sized)
-        return (*group, "counted", *(("sizes",) if sized else ()))
+        return (*group, "counted", *(("sizes",) if is_sized or self.level == "L2" else ()))
 
     def _is_too_heavy(self) -> bool:
         most = self.limits.memory_mb
@@ -597,9 +576,7 @@ def _own(members: Iterable[Process]) -> int:
 
 
 def _divided(members: Iterable[Process], held: Held) -> int:
-    """Return the KiB of the processes besides held memory, each shared page divided by its sharers;
-    pages of files are not counted.
-    """
+    """Without held memory and pages of files; each shared page is divided by its sharers."""
     total = 0
     for member in members:
         # Mappings are read first: a process that ends or grows between the two readings must not

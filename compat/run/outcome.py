@@ -124,10 +124,7 @@ class Failed(Value, frozen=True, kw_only=True):
         )
 
     def brief(self) -> "Failed":
-        """The outcome without `by` and `at`.
-
-        Records from before 22 November 2026 hold no more than this, so runs are compared by it.
-        """
+        """Records from before 22 November 2026 hold no more, so runs are compared by it."""
         return Failed(stage=self.stage, cause=self.cause, subject=self.subject)
 
 
@@ -157,10 +154,7 @@ def brief(outcome: Outcome) -> Outcome:
 
 
 def begins_with(outcome: Outcome | None, start: str) -> bool:
-    """Return whether an outcome prints with that beginning, up to its closing bracket.
-
-    Matches the full form, and the older one without `by` and `at`.
-    """
+    """In the full form, or in the older one without `by` and `at`."""
     return outcome is not None and any(
         str(form).startswith(start) for form in (outcome, brief(outcome))
     )

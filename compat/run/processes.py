@@ -27,15 +27,13 @@ class Process:
     of a zombie, and 0 where that is not shown.
     """
 
-    # In the order of the line.
-    __slots__ = (  # noqa: RUF023
-        "pid", "parent", "group", "session", "state", "born", "ticks", "threads", "pages", "status"
-    )  # fmt: skip
+    __slots__ = ("born", "group", "parent", "pid", "session", "state", "status", "threads", "ticks")
 
-    def __init__(self, pid: int, state: str, fields: Sequence[int]) -> None:
-        self.pid, self.state = pid, state
-        self.parent, self.group, self.session = fields[:3]
-        self.born, self.ticks, self.threads, self.pages, self.status = fields[3:]
+    def __init__(self, pid: int, field: Sequence[bytes]) -> None:
+        self.pid, self.state = pid, field[0].decode()
+        self.parent, self.group, self.session = map(int, field[1:4])
+        self.ticks = sum(map(int, field[11:15]))
+        self.threads, self.born, self.status = int(field[17]), int(field[19]), int(field[49])
 
     @property
     def alive(self) -> bool:
@@ -56,13 +54,7 @@ def process(pid: int) -> Process | None:
     except OSError:
         return None
     # The name is in parentheses and may itself hold spaces and parentheses.
-    field = line[line.rindex(b")") + 2 :].split()
-    ticks = sum(int(part) for part in field[11:15])
-    parent, group, session, born, threads, pages, status = (
-        int(field[place]) for place in (1, 2, 3, 19, 17, 21, 49)
-    )
-    others = (parent, group, session, born, ticks, threads, pages, status)
-    return Process(pid, field[0].decode(), others)
+    return Process(pid, line[line.rindex(b")") + 2 :].split())
 
 
 def family(root: int, known: Known | None = None) -> list[Process]:
@@ -133,10 +125,7 @@ def kill_descendants(root: int, known: Known | None = None) -> int:
 
 
 def reap_all(ended: dict[int, int]) -> bool:
-    """Note the wait status of each ended child; return whether there are others.
-
-    For an adopter of orphans, no child means no descendant; no scan of /proc could be as sure.
-    """
+    """Note ended children; return whether others are left. None means no descendant, for sure."""
     try:
         while (pair := os.waitpid(-1, os.WNOHANG))[0]:
             ended[pair[0]] = pair[1]

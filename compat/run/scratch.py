@@ -40,29 +40,21 @@ class Scratch:
 
 
 def remove_dead_folders(cells: Path) -> int:
-    """Remove the folders of dead processes, and return their number.
-
-    Folders that cannot be removed are left for the next sweep.
-    """
+    """Return how many; what cannot be removed is left for the next sweep."""
     count = 0
     for folder in sorted(cells.iterdir()) if cells.is_dir() else ():
         if folder.name.startswith(_KEPT):
             continue
         with contextlib.suppress(OSError):
-            count += _removed(folder)
+            if folder.is_symlink() or not folder.is_dir():
+                folder.unlink(missing_ok=True)
+                count += 1
+                continue
+            folder.chmod(0o700)
+            if (handle := files.lock(folder / _LOCK)) is not None:
+                try:
+                    files.remove_tree(folder)
+                    count += 1
+                finally:
+                    os.close(handle)
     return count
-
-
-def _removed(folder: Path) -> bool:
-    if folder.is_symlink() or not folder.is_dir():
-        folder.unlink(missing_ok=True)
-        return True
-    folder.chmod(0o700)
-    handle = files.lock(folder / _LOCK)
-    if handle is None:
-        return False
-    try:
-        files.remove_tree(folder)
-    finally:
-        os.close(handle)
-    return True

@@ -8,14 +8,12 @@ from typing import Literal
 
 import msgspec
 
-from compat.files import new_folder
 from compat.run.builds import BUILD_SECONDS
 from compat.run.evidence import Ended, Limits, Step, StepName
 from compat.run.isolation import Room
 from compat.run.job import Bench, Job
 from compat.run.supervise import run_limited
 
-_INSTALL_SECONDS = BUILD_SECONDS  # a source build of an old package may take many
 _LOG_TAIL = 200_000
 
 # A cell's current step, for display: the install includes making the environment, and after the
@@ -38,15 +36,7 @@ class StepRunner:
         self.steps: list[Step] = []
         self.writable: tuple[Path, ...] = ()
         self.readable: tuple[Path, ...] = ()
-        self._enter = enter
-
-    def enter(self, activity: Activity) -> None:
-        self._enter(activity, self.cell)
-
-    def make_folders(self) -> None:
-        self.evidence = new_folder(self.evidence)
-        for folder in (self.cell / "home" / "tmp", self.cell / "plugin"):
-            folder.mkdir(parents=True)
+        self.enter: Callable[[Activity], None] = lambda activity: enter(activity, cell)
 
     def run(
         self,
@@ -58,10 +48,8 @@ class StepRunner:
         instead: list[str] | None = None,
         own_only: bool = False,
     ) -> bool:
-        """Run one command as (a part of) a step; return whether it succeeded.
-
-        If it fails by itself, `instead` runs in its place with a network, and nothing is recorded.
-        An install with `own_only` writes to its cell, not to the shared cache.
+        """If it fails by itself, `instead` runs in its place with a network, and nothing is
+        recorded. An install with `own_only` writes to its cell, not to the shared cache.
         """
         log = self.evidence / f"{name}.log"
         part = self.evidence / f"{name}.part.log"
@@ -117,15 +105,10 @@ class StepRunner:
     def limits(self, name: StepName) -> Limits:
         suite = self.job.suite
         return Limits(
-            wall_seconds=_INSTALL_SECONDS if name == "install" else suite.seconds,
-            silence_seconds=_INSTALL_SECONDS if name == "install" else suite.silence_seconds,
+            wall_seconds=BUILD_SECONDS if name == "install" else suite.seconds,
+            silence_seconds=BUILD_SECONDS if name == "install" else suite.silence_seconds,
             memory_mb=suite.memory_mb,
             processes=500,
             output_mb=5,
             disk_mb=suite.disk_mb,
         )
-
-    def add_seconds(self, name: StepName, seconds: float) -> None:
-        step = next(step for step in self.steps if step.name == name)
-        ended = msgspec.structs.replace(step.ended, seconds=step.ended.seconds + seconds)
-        self.steps[self.steps.index(step)] = msgspec.structs.replace(step, ended=ended)

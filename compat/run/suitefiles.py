@@ -4,9 +4,8 @@ import contextlib
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-
-from packaging.utils import canonicalize_name
 
 from compat import files
 from compat.declare.capabilities import (
@@ -35,18 +34,10 @@ from compat.declare.suite_table import Suite, Tier
 from compat.errors import DeclarationError
 from compat.files import read_if_there
 
-# Plugins that a plain pytest run would load and a cell does not. A retry hides a failure. A
-# shuffled order gives equal cells different tests. All others are loaded; options that activate
-# xdist, coverage and the like are dropped from the settings.
-_LEFT_OUT = ("pytest-rerunfailures", "flaky", "pytest-retry", "pytest-randomly")
-
-
-def _suite_files(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*")):
-        parts = path.relative_to(folder).parts
-        is_hidden = "__pycache__" in parts or any(part.startswith(".") for part in parts)
-        if path.is_file() and not is_hidden:
-            yield path
+# Plugins that a plain pytest run would load and a cell does not, unless it tests one. A retry hides
+# a failure. A shuffled order gives equal cells different tests. All others are loaded; options that
+# activate xdist, coverage and the like are dropped from the settings.
+LEFT_OUT = ("pytest-rerunfailures", "flaky", "pytest-retry", "pytest-randomly")
 
 
 def python_texts(folder: Path) -> dict[str, str]:
@@ -57,10 +48,7 @@ def python_texts(folder: Path) -> dict[str, str]:
 
 
 def packages_above(folder: Path, tests: str) -> dict[str, str]:
-    """Return the packages above a project's own tests that the installed ones replace.
-
-    Maps each dotted name to the folder below the suite's, outermost first.
-    """
+    """By dotted name: those above a project that installed ones replace, outermost first."""
     packages: dict[str, str] = {}
     parts: list[str] = []
     place = folder
@@ -87,17 +75,22 @@ def settings_texts(folder: Path) -> dict[str, str]:
 
 
 def suite_contents(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in _suite_files(folder)}
+    contents: dict[str, bytes] = {}
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        is_hidden = "__pycache__" in parts or any(part.startswith(".") for part in parts)
+        if path.is_file() and not is_hidden:
+            contents["/".join(parts)] = path.read_bytes()
+    return contents
 
 
 def suite_digest(folder: Path) -> str:
-    """Return the sha256 over the names and contents of a suite's files.
-
-    A table generated from records, between its marks in a document, is excluded: it depends on
-    results.
-    """
-    listed = ((path.relative_to(folder).as_posix(), path) for path in _suite_files(folder))
-    return _digest((name, _asked(path)) for name, path in listed)
+    """A table generated from records, between its marks in a document, is excluded."""
+    contents = suite_contents(folder)
+    for name in [name for name in contents if name.endswith(".md")]:
+        with contextlib.suppress(ValueError):
+            contents[name] = with_table(contents[name].decode(), "").encode()
+    return _digest(contents.items())
 
 
 def _digest(contents: Iterable[tuple[str, bytes]]) -> str:
@@ -105,16 +98,6 @@ def _digest(contents: Iterable[tuple[str, bytes]]) -> str:
     for name, content in contents:
         digest.update(name.encode() + b"\0" + hashlib.sha256(content).digest())
     return digest.hexdigest()
-
-
-def _asked(path: Path) -> bytes:
-    content = path.read_bytes()
-    if path.suffix != ".md":
-        return content
-    try:
-        return with_table(content.decode(), "").encode()
-    except ValueError:
-        return content
 
 
 def suite_tests(folder: Path, below: str = "") -> frozenset[str]:
@@ -125,19 +108,10 @@ def suite_tests(folder: Path, below: str = "") -> frozenset[str]:
     )
 
 
-def left_out_plugins(subject: str) -> list[str]:
-    """Return the packages whose pytest plugins a cell does not load, unless one is tested."""
-    return [name for name in _LEFT_OUT if name != canonicalize_name(subject)]
-
-
 def left_out_tests(
     folder: Path, tests: Iterable[str], left_out: Iterable[tuple[str, str]], newer: Iterable[str]
 ) -> frozenset[str]:
-    """Return the tests that a cell need not collect.
-
-    These are newer than the release, or the cell reports them as skipped for a mark that a file of
-    the suite has.
-    """
+    """Those newer than the release, or reported as skipped for a mark that a file has."""
     mark_of = {test: mark for mark, test in left_out}
     names = frozenset(newer)
     texts = python_texts(folder)
@@ -175,18 +149,14 @@ def suite_notes(
 
 
 def suite_core(folder: Path, patterns: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return what a smoke run requires: the ids of the core, and the tests that must report under
-    them.
-    """
+    """The ids of the core, and the tests that must report under them."""
     texts = _texts(folder)
     ids = core_ids(patterns, texts)
     return ids, core_tests(ids, texts)
 
 
 def owed_capabilities(folder: Path, suite: Suite) -> dict[Tier, frozenset[str]]:
-    """Return the ids that a passing run of each tier must report, as far as the files show; none
-    for a project's own tests, because a cell skips newer ones.
-    """
+    """As far as files show. None for a project's own tests: a cell skips newer ones."""
     if suite.tests:
         return {}
     texts = _texts(folder)
@@ -240,17 +210,15 @@ def _contents(repository: Path, matrix: Matrix) -> Iterator[tuple[str, bytes]]:
     if not tests.exists():
         raise _fault(matrix, f"the repository has no {matrix.suite.tests!r}", "name its tests")
     top, size, is_package = _top(repository, tests), 0, _holds_tests(repository, tests)
-    above = [parent / "conftest.py" for parent in top.parents if _is_in(parent, repository)]
+    above = [parent / "conftest.py" for parent in top.parents if parent.is_relative_to(repository)]
     below = (
         sorted(top.rglob("*")) if top.is_dir() else [top, *sorted(top.parent.glob("conftest.py"))]
     )
-    for path in (*above, *below):
+    for path in filter(partial(_is_copied, repository), (*above, *below)):
         parts = path.relative_to(repository).parts
-        if not path.is_file() or any(p in _NO_TESTS or p.startswith(".") for p in parts):
-            continue
         if is_package and not (_in_tests(parts) or path.name == "conftest.py"):
             continue
-        if not _is_in(path.resolve(), repository.resolve()):
+        if not path.resolve().is_relative_to(repository.resolve()):
             message = f"{'/'.join(parts)} is a link out of the repository"
             raise _fault(matrix, message, "copy the file into the tests")
         content = files.read(path)
@@ -266,10 +234,7 @@ def _in_tests(parts: Iterable[str]) -> bool:
 
 
 def _holds_tests(repository: Path, tests: Path) -> bool:
-    """Whether tests are a package of the library, with a folder of them in each of its parts.
-
-    Then the installed package is tested, and only the folders of tests are copied.
-    """
+    """A package with folders of tests in each part is installed; only these are copied."""
     if _in_tests(tests.relative_to(repository).parts) or not (tests / INIT).exists():
         return False
     paths = [p.relative_to(repository).parts for kind in TEST_FILES for p in tests.rglob(kind)]
@@ -279,9 +244,7 @@ def _holds_tests(repository: Path, tests: Path) -> bool:
 def _helpers(
     repository: Path, matrix: Matrix, contents: Mapping[str, bytes]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield what tests import from the top of the repository: not part of the library, but a plain
-    run finds it.
-    """
+    """Not part of the library, but a plain run finds it at the top of the repository."""
     texts = [content for name, content in contents.items() if name.endswith(".py")]
     names = {name.decode() for text in texts for name in _IMPORTS.findall(text)}
     own = {matrix.suite.module.partition(".")[0], matrix.subject_axis.normalised_name, "setup"}
@@ -289,12 +252,14 @@ def _helpers(
         folder = repository / name
         has_code = next(folder.rglob("*.py"), None) is not None
         below = sorted(folder.rglob("*")) if has_code else ()
-        for path in (repository / f"{name}.py", *below):
-            parts = path.relative_to(repository).parts
-            if any(part in _NO_TESTS or part.startswith(".") for part in parts):
-                continue
-            if path.is_file() and _is_in(path.resolve(), repository.resolve()):
+        for path in filter(partial(_is_copied, repository), (repository / f"{name}.py", *below)):
+            if path.resolve().is_relative_to(repository.resolve()):
                 yield path.relative_to(repository).as_posix(), files.read(path)
+
+
+def _is_copied(repository: Path, path: Path) -> bool:
+    parts = path.relative_to(repository).parts
+    return path.is_file() and not any(p in _NO_TESTS or p.startswith(".") for p in parts)
 
 
 def _top(repository: Path, tests: Path) -> Path:
@@ -338,7 +303,7 @@ def project_settings(repository: Path, below: str = "") -> ProjectSettings | Non
     """Return the settings that pytest itself would read: the nearest at the tests or above them."""
     tests, top = repository / below, folders_above(repository)[-1]
     for folder in (tests, *tests.parents):
-        for name in SETTINGS_FILES if _is_in(folder, top) else ():
+        for name in SETTINGS_FILES if folder.is_relative_to(top) else ():
             content = files.read_if_there(folder / name) if folder.is_dir() else None
             if content is None:
                 continue
@@ -366,10 +331,6 @@ def folders_above(folder: Path) -> list[Path]:
     every = [folder, *folder.parents]
     tops = [n for n, place in enumerate(every) if (place / ".git").exists()]
     return every[: tops[0] + 1] if tops else every[:1]
-
-
-def _is_in(path: Path, folder: Path) -> bool:
-    return path == folder or folder in path.parents
 
 
 def _fault(matrix: Matrix, message: str, hint: str) -> DeclarationError:

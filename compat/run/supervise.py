@@ -16,7 +16,7 @@ from pathlib import Path
 
 from compat.run import keeper, processes
 from compat.run.evidence import DeadChild, Ended, EndedBy, Isolation, Limits
-from compat.run.isolation import HIGHEST_FIRST, Inside, Room, made_up, tool, wrapped
+from compat.run.isolation import HIGHEST_FIRST, Room, made_up, tool, wrapped
 from compat.run.meter import MIB, Group, Meter, cut_log, group_homes, open_log, tasks
 
 _LOG = logging.getLogger(__name__)
@@ -38,15 +38,23 @@ _PROBE = Limits(
 
 
 def levels(environ: Mapping[str, str]) -> tuple[Isolation, ...]:
-    """Return the isolation levels that this machine allows, highest first, each verified by running
-    something in it.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        return tuple(
-            level
-            for level in HIGHEST_FIRST
-            if level == "L0" or _works(level, Path(folder), environ)
-        )
+    """Highest first, each verified by running something in it."""
+    allowed: list[Isolation] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for level in HIGHEST_FIRST:
+            room = Room(
+                cwd=folder,
+                variables=tuple(environ.items()),
+                log=folder / "log",
+                writable=(folder,),
+                network=level == "L1",
+            )
+            command = ["/bin/sh", "-c", f"test -e {folder} && exit 42"]
+            ended = None if level == "L0" else run_limited(command, room, _PROBE, level=level)
+            if ended is None or (ended.by == "exit" and ended.exit_code == 42):
+                allowed.append(level)
+    return tuple(allowed)
 
 
 def run_limited(
@@ -71,14 +79,21 @@ def run_limited(
             meter = Meter(level, log, room, limits, group)
             tree = _Tree()
             try:
-                with _inside(room, limits, level) as inside:
-                    argv = wrapped(command, room, level, _bounds(limits, level, group), inside)
-                    handles = (*group.handles, *(handle for _, handle in inside.files))
+                with _files(room, level) as files:
+                    most = limits.memory_mb * MIB if _sizes(level) else 0
+                    bounds = _bounds(limits, level, group)
+                    argv = wrapped(command, room, level, bounds, most, files)
+                    handles = (*group.handles, *(handle for _, handle in files))
                     tree.start(argv, room, level, log, handles)
                 meter.begin(tree.root)
                 by = _watched(tree, meter, cancel)
                 dead_child = meter.dead_child() if by == "silence" else None
-                _ask_to_end(tree, by)
+                if by in _DUMPED:
+                    tree.order(keeper.DUMP)
+                    tree.has_ended(keeper.DUMP_SECONDS)
+                if by in _POLITE:
+                    tree.order(keeper.TERMINATE)
+                    tree.has_ended(keeper.GRACE_SECONDS)
             finally:
                 tree.close(level, meter.known)
             return _ended(tree, meter, by, dead_child)
@@ -105,46 +120,34 @@ def _bounds(limits: Limits, level: Isolation, group: Group) -> str:
 
 
 @contextlib.contextmanager
-def _inside(room: Room, limits: Limits, level: Isolation) -> Iterator[Inside]:
-    if level != "L3":
-        yield Inside()
-        return
-    with contextlib.ExitStack() as handles:
-        files: list[tuple[str, int]] = []
-        for name, text in made_up(room, os.getuid(), os.getgid()).items():
-            handle = os.memfd_create("compat")
-            handles.callback(os.close, handle)
-            os.write(handle, text.encode())
-            os.lseek(handle, 0, os.SEEK_SET)
-            files.append((name, handle))
-        most = limits.memory_mb * MIB if _sizes(tool("bwrap")) else 0
-        yield Inside(most_bytes=most, files=tuple(files))
+def _files(room: Room, level: Isolation) -> Iterator[list[tuple[str, int]]]:
+    files: list[tuple[str, int]] = []
+    try:
+        texts = made_up(room, os.getuid(), os.getgid()) if level == "L3" else {}
+        for name, text in texts.items():
+            files.append((name, os.memfd_create("compat")))
+            os.write(files[-1][1], text.encode())
+            os.lseek(files[-1][1], 0, os.SEEK_SET)
+        yield files
+    finally:
+        for _, handle in files:
+            os.close(handle)
+
+
+def _sizes(level: Isolation) -> bool:
+    """Whether the sandbox limits its file systems in memory."""
+    return level == "L3" and _version(tool("bwrap")) >= (0, 7)
 
 
 @functools.cache
-def _sizes(bwrap: str) -> bool:
-    """Whether this bubblewrap can limit a file system in memory."""
+def _version(program: str) -> tuple[int, ...]:
     try:
         done = subprocess.run(
-            [bwrap, "--version"], capture_output=True, text=True, timeout=10, check=True
+            [program, "--version"], capture_output=True, text=True, timeout=10, check=True
         )
     except (OSError, subprocess.SubprocessError):
-        return False
-    return tuple(map(int, re.findall(r"\d+", done.stdout)[:2])) >= (0, 7)
-
-
-def _works(level: Isolation, folder: Path, environ: Mapping[str, str]) -> bool:
-    room = Room(
-        cwd=folder,
-        variables=tuple(environ.items()),
-        log=folder / "log",
-        writable=(folder,),
-        network=level == "L1",
-    )
-    ended = run_limited(
-        ["/bin/sh", "-c", f"test -e {folder} && exit 42"], room, _PROBE, level=level
-    )
-    return ended.by == "exit" and ended.exit_code == 42
+        return ()
+    return tuple(map(int, re.findall(r"\d+", done.stdout)[:2]))
 
 
 class _Tree:
@@ -163,22 +166,28 @@ class _Tree:
     ) -> None:
         """If it cannot be started, the log has the reason."""
         _LOG.info("starting %s", shlex.join(command))
+        # Deadlines hold on a starved machine if the keeper's priority is raised. On Linux one
+        # belongs to a thread. Where it cannot be raised, the keeper lowers the cell's.
+        priority = os.getpriority(os.PRIO_PROCESS, 0)
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, 0, priority - _AHEAD)
         try:
-            with _ahead():
-                self.outer = subprocess.Popen(
-                    command,
-                    cwd=room.cwd,
-                    env=dict(room.variables),
-                    bufsize=0,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=log,
-                    start_new_session=True,
-                    pass_fds=handles,
-                )
+            self.outer = subprocess.Popen(
+                command,
+                cwd=room.cwd,
+                env=dict(room.variables),
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=handles,
+            )
         except OSError as fault:
             message = f"the isolation {level} could not be started: {fault}\n"
             os.write(log, message.encode(errors="replace"))
+        finally:
+            os.setpriority(os.PRIO_PROCESS, 0, priority)
 
     def order(self, what: bytes) -> None:
         if self.outer and self.outer.stdin:
@@ -218,32 +227,6 @@ class _Tree:
         self.outer.wait()
 
 
-@contextlib.contextmanager
-def _ahead() -> Iterator[None]:
-    """Raise the priority of what this thread starts, where allowed: deadlines hold on a starved
-    machine.
-
-    On Linux a priority belongs to a thread. Where it cannot be raised, the keeper lowers the
-    cell's.
-    """
-    priority = os.getpriority(os.PRIO_PROCESS, 0)
-    with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, priority - _AHEAD)
-    try:
-        yield
-    finally:
-        os.setpriority(os.PRIO_PROCESS, 0, priority)
-
-
-def _ask_to_end(tree: _Tree, by: EndedBy) -> None:
-    if by in _DUMPED:
-        tree.order(keeper.DUMP)
-        tree.has_ended(keeper.DUMP_SECONDS)
-    if by in _POLITE:
-        tree.order(keeper.TERMINATE)
-        tree.has_ended(keeper.GRACE_SECONDS)
-
-
 def _watched(tree: _Tree, meter: Meter, cancel: threading.Event | None) -> EndedBy:
     while not tree.has_ended(meter.tick()):
         if cancel is not None and cancel.is_set():
@@ -272,5 +255,5 @@ def _ended(tree: _Tree, meter: Meter, by: EndedBy, dead_child: DeadChild | None)
         survivors=survivors,
         isolation=meter.level,
         dead_child=dead_child,
-        memory=meter.means(meter.level == "L3" and _sizes(tool("bwrap"))),
+        memory=meter.means(_sizes(meter.level)),
     )

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,6 +15,7 @@ from packaging.version import Version
 from support.evidence import FINE, evidence
 
 from compat.declare.suite_table import Suite
+from compat.fleet import local
 from compat.fleet.local import BREAKER, Local
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock
@@ -24,7 +26,7 @@ from compat.run.steps import Activity, Enter
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 BENCH = Bench(
-    worker="w",
+    worker="0",
     evidence="e",
     bytecode="b",
     sandbox="s",
@@ -36,6 +38,24 @@ BENCH = Bench(
     variables=(),
     host="linux-x86_64-1cpu-1gb",
 )
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(local, "_run_cell", None)
+
+
+class Crewed(Local):
+    """A fleet whose cells are answered by a script."""
+
+    def __init__(self, *parts: Any, runs: "Runs", **more: Any) -> None:
+        super().__init__(*parts, **more)
+        local._run_cell = runs
+
+
+def bench(number: int, job: Job) -> Bench:
+    return msgspec.structs.replace(BENCH, worker=str(number))
 
 
 def job(cell: str) -> Job:
@@ -83,6 +103,18 @@ class SilentReporter:
         """Say nothing."""
 
     def stopped(self, worker: int, why: str) -> None:
+        """Say nothing."""
+
+    def locking(self, cell: str) -> None:
+        """Say nothing."""
+
+    def locked(self, cell: str) -> None:
+        """Say nothing."""
+
+    def counted(self, cell: str, why: str) -> None:
+        """Say nothing."""
+
+    def tell(self, line: str) -> None:
         """Say nothing."""
 
 
@@ -135,13 +167,8 @@ def run(
     def keep(job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         kept[job.cell] = [str(attempt.outcome) for attempt in attempts]
 
-    fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=runs, **more)
-    left = fleet.run(
-        [job(cell) for cell in cells],
-        lambda one: msgspec.structs.replace(one, cell="canary"),
-        keep,
-        told,
-    )
+    fleet = Crewed(bench, lambda: NOW, threading.Event(), runs=runs, **more)
+    left = fleet.run([job(cell) for cell in cells], keep, told)
     return kept, left, told.stops
 
 
@@ -158,15 +185,19 @@ def test_the_canary_goes_first_and_once_for_each_worker() -> None:
 
 
 def test_a_canary_goes_first_once_a_day_for_each_interpreter(tmp_path: Path) -> None:
-    bench = msgspec.structs.replace(BENCH, canaries=str(tmp_path))
+    own = msgspec.structs.replace(BENCH, canaries=str(tmp_path))
     day, runs = datetime.timedelta(days=1), Runs({})
 
     def cells_run(now: datetime.datetime, python: str) -> list[str]:
         runs.asked.clear()
-        other = msgspec.structs.replace(bench, python=python)
-        fleet = Local(lambda *_: other, lambda: now, threading.Event(), run_cell=runs)
-        canary = msgspec.structs.replace(job("a"), cell="canary")
-        fleet.run([job("a")], lambda _: canary, lambda *_: None, SilentReporter())
+        other = msgspec.structs.replace(own, python=python)
+        fleet = Crewed(
+            lambda *_: other,
+            lambda: now,
+            threading.Event(),
+            runs=runs,
+        )
+        fleet.run([job("a")], lambda *_: None, SilentReporter())
         return list(runs.asked)
 
     assert cells_run(NOW, "p") == ["canary-0", "a"]
@@ -176,22 +207,20 @@ def test_a_canary_goes_first_once_a_day_for_each_interpreter(tmp_path: Path) -> 
 
 
 def test_a_worker_that_stops_lets_the_canary_go_first_again(tmp_path: Path) -> None:
-    bench = msgspec.structs.replace(BENCH, canaries=str(tmp_path))
+    own = msgspec.structs.replace(BENCH, canaries=str(tmp_path))
     cells = [f"c{number}" for number in range(BREAKER)]
     runs = Runs(dict.fromkeys(cells, (broken,)))
-    canary = msgspec.structs.replace(job("a"), cell="canary")
     for _ in range(2):
-        fleet = Local(lambda *_: bench, lambda: NOW, threading.Event(), run_cell=runs)
-        fleet.run(map(job, cells), lambda _: canary, lambda *_: None, SilentReporter())
+        fleet = Crewed(lambda *_: own, lambda: NOW, threading.Event(), runs=runs)
+        fleet.run(map(job, cells), lambda *_: None, SilentReporter())
         assert fleet.stopped
     assert runs.asked.count("canary-0") == 2
 
 
 def test_the_reporter_hears_what_each_cell_is_at_and_nothing_of_the_canary() -> None:
-    fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=Runs({}))
+    fleet = Crewed(bench, lambda: NOW, threading.Event(), runs=Runs({}))
     reporter = Told()
-    canary = msgspec.structs.replace(job("a"), cell="canary")
-    assert fleet.run([job("a")], lambda job: canary, lambda job, attempts: None, reporter) == 0
+    assert fleet.run([job("a")], lambda job, attempts: None, reporter) == 0
     assert reporter.entries == [
         ("a", "install", Path("cells/a")),
         ("a", "suite", Path("cells/a")),
@@ -283,15 +312,14 @@ def test_faults_of_compat_itself_open_the_breaker() -> None:
 
 
 def test_a_fleet_says_which_workers_stopped_and_why() -> None:
-    fleet = Local(
-        lambda number, job: BENCH,
+    fleet = Crewed(
+        bench,
         lambda: NOW,
         threading.Event(),
-        run_cell=Runs({"canary-0": (broken,)}),
+        runs=Runs({"canary-0": (broken,)}),
     )
     fleet.run(
         [job("a")],
-        lambda job: msgspec.structs.replace(job, cell="canary"),
         lambda *_: None,
         SilentReporter(),
     )
@@ -303,8 +331,8 @@ def test_what_cannot_be_kept_counts_as_not_run() -> None:
     def keep(job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         raise OSError("disk full")
 
-    fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=Runs({}))
-    assert fleet.run([job("a")], lambda one: one, keep, SilentReporter()) == 1
+    fleet = Crewed(bench, lambda: NOW, threading.Event(), runs=Runs({}))
+    assert fleet.run([job("a")], keep, SilentReporter()) == 1
 
 
 def test_an_order_to_stop_leaves_the_rest() -> None:
@@ -314,13 +342,8 @@ def test_an_order_to_stop_leaves_the_rest() -> None:
         cancel.set()
         return GOOD(cell)
 
-    fleet = Local(lambda number, job: BENCH, lambda: NOW, cancel, run_cell=Runs({"a": (stopping,)}))
-    assert (
-        fleet.run(
-            [job("a"), job("b")], lambda one: one, lambda job, attempts: None, SilentReporter()
-        )
-        == 1
-    )
+    fleet = Crewed(bench, lambda: NOW, cancel, runs=Runs({"a": (stopping,)}))
+    assert fleet.run([job("a"), job("b")], lambda job, attempts: None, SilentReporter()) == 1
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
@@ -353,8 +376,8 @@ def test_cells_run_while_the_next_jobs_are_still_being_made() -> None:
         kept.append(job.cell)
         first_kept.set()
 
-    fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=Runs({}))
-    assert fleet.run(jobs(), lambda canary: canary, keep, SilentReporter()) == 0
+    fleet = Crewed(bench, lambda: NOW, threading.Event(), runs=Runs({}))
+    assert fleet.run(jobs(), keep, SilentReporter()) == 0
     assert waited == [True]
     assert kept == ["a", "b"]
 
@@ -369,10 +392,8 @@ def test_an_order_to_stop_ends_a_worker_that_waits_for_a_job() -> None:
             time.sleep(0.01)
         yield job("b")
 
-    fleet = Local(lambda number, job: BENCH, lambda: NOW, cancel, run_cell=Runs({}))
-    assert (
-        fleet.run(jobs(), lambda canary: canary, lambda job, attempts: None, SilentReporter()) >= 1
-    )
+    fleet = Crewed(bench, lambda: NOW, cancel, runs=Runs({}))
+    assert fleet.run(jobs(), lambda job, attempts: None, SilentReporter()) >= 1
 
 
 def test_there_are_never_more_workers_than_jobs() -> None:
@@ -391,15 +412,14 @@ def test_a_fleet_whose_workers_have_all_stopped_says_so() -> None:
         spent.append(fleet.is_spent)
         yield job("b")
 
-    fleet = Local(
-        lambda number, job: BENCH,
+    fleet = Crewed(
+        bench,
         lambda: NOW,
         threading.Event(),
-        run_cell=Runs({"canary-0": (broken,)}),
+        runs=Runs({"canary-0": (broken,)}),
     )
     left = fleet.run(
         jobs(),
-        lambda one: msgspec.structs.replace(one, cell="canary"),
         lambda job, attempts: None,
         SilentReporter(),
     )
@@ -413,11 +433,10 @@ def test_a_fault_in_making_the_jobs_leaves_no_worker_behind() -> None:
         raise OSError("no more")
 
     kept: list[str] = []
-    fleet = Local(lambda number, job: BENCH, lambda: NOW, threading.Event(), run_cell=Runs({}))
+    fleet = Crewed(bench, lambda: NOW, threading.Event(), runs=Runs({}))
     with pytest.raises(OSError, match="no more"):
         fleet.run(
             jobs(),
-            lambda canary: canary,
             lambda job, attempts: kept.append(job.cell),
             SilentReporter(),
         )

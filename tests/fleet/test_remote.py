@@ -125,7 +125,7 @@ def run(
 
     fleet = Remote(scheduler.connect, "topic", threading.Event(), patience=patience)
     fleet.size()
-    left = fleet.run([plain(cell) for cell in cells], lambda job: job, keep, reporter)
+    left = fleet.run([plain(cell) for cell in cells], keep, reporter)
     return kept, left, reporter, fleet
 
 
@@ -336,6 +336,18 @@ def test_an_answer_about_something_else_is_no_result(field: str) -> None:
     assert stop.startswith("a: its worker answered")
 
 
+def test_a_fault_without_a_word_is_counted() -> None:
+    scheduler = Scheduler()
+
+    def fault(order: CellOrder, key: str) -> None:
+        scheduler.say("began", order.job.cell)
+        scheduler.say("faulted", order.job.cell)
+
+    scheduler.answer = fault
+    kept, left, reporter, _ = run(scheduler, ["a"])
+    assert (kept, left, reporter.stops) == ({}, 1, ["a: "])
+
+
 def test_a_cell_that_no_worker_can_take_is_given_up_and_the_others_run() -> None:
     scheduler = Scheduler()
     older = plain("old")
@@ -348,9 +360,7 @@ def test_a_cell_that_no_worker_can_take_is_given_up_and_the_others_run() -> None
     fleet = Remote(scheduler.connect, "topic", threading.Event(), patience=0.1)
     fleet.size()
     assert fleet.obstacle(older) == ("python3.6",)
-    left = fleet.run(
-        [older, plain("a")], lambda job: job, lambda job, _: kept.append(job.cell), reporter
-    )
+    left = fleet.run([older, plain("a")], lambda job, _: kept.append(job.cell), reporter)
     assert (kept, left) == (["a"], 1)
     [stop] = reporter.stops
     assert stop.startswith("old: no worker has")
@@ -368,9 +378,7 @@ def test_an_order_to_stop_leaves_the_rest() -> None:
     fleet = Remote(scheduler.connect, "topic", cancel, patience=30)
     fleet.size()
     kept: list[str] = []
-    left = fleet.run(
-        [plain("a"), plain("b")], lambda job: job, lambda job, _: kept.append(job.cell), Told()
-    )
+    left = fleet.run([plain("a"), plain("b")], lambda job, _: kept.append(job.cell), Told())
     assert (kept, left) == (["a"], 1)
 
 

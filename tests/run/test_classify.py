@@ -1,6 +1,7 @@
 """Judging: each signature against the example it was made for, and each way a run can end."""
 
 import datetime
+import re
 import signal
 
 import msgspec
@@ -92,7 +93,7 @@ Cannot recover from stack overflow. | Fatal Python error: Cannot recover from st
 def test_each_signature_is_the_first_to_match_its_own_example(table: tuple[Signature, ...]) -> None:
     examples = (line.partition("| ") for line in EXAMPLES[table].strip("\n").split("\n"))
     for signature, (subject, _, text) in zip(table, examples, strict=True):
-        assert signature.pattern.search(text.replace(r"\n", "\n"))
+        assert re.search(signature.pattern, text.replace(r"\n", "\n"))
         found = match_signature(table, text.replace(r"\n", "\n"))
         assert found == (signature.cause, subject.rstrip()), text
 

@@ -11,6 +11,7 @@ import re
 import sys
 import sysconfig
 import tempfile
+import traceback
 from typing import Any
 
 MESSAGE = 500
@@ -29,25 +30,23 @@ _MACHINERY = re.compile(r"(_pytest|pluggy|python[0-9.]+/importlib)/")
 
 
 def facts_of(error: BaseException, suites: list[str], otherwise: str = "") -> dict[str, Any]:
-    """Return type, first line and place of an exception, and whether the suite's own code raised
-    it; and what killed a child process, where the exception holds its traceback.
-    """
+    """Also whether the suite's own code raised it, and what killed a child process."""
     outside, inside = frame_places(error, suites)
     child = child_facts(error, suites)
+    frames = list(traceback.walk_tb(error.__traceback__))
+    line = linecache.getline(frames[-1][0].f_code.co_filename, frames[-1][1]) if frames else ""
     return {
         **({"child": child} if child else {}),
         "type": type(error).__name__,
         "message": exception_line(error),
         "where": text(outside or inside or otherwise, MESSAGE),
         "of_suite": bool(inside and not outside),
-        "is_own": bool(inside and not outside) and is_own_raise(error),
+        "is_own": bool(inside and not outside) and line.lstrip().startswith("raise "),
     }
 
 
 def child_facts(error: BaseException, suites: list[str]) -> dict[str, Any] | None:
-    """Return type, first line and place of the last traceback in an exception's text, or in the
-    output that `subprocess.CalledProcessError` holds; None without one.
-    """
+    """The last traceback in an exception's text, or in the output of a process that it holds."""
     tracebacks: list[re.Match[str]] = []
     for name in ("", "stdout", "stderr"):
         try:
@@ -85,16 +84,6 @@ def installed(file: str) -> str:
     return file
 
 
-def is_own_raise(error: BaseException) -> bool:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None:
-        return False
-    line = linecache.getline(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
-    return line.lstrip().startswith("raise ")
-
-
 def frame_places(error: BaseException, suites: list[str]) -> tuple[str, str]:
     """Return `file:line` of the innermost frame outside the suite, and of the one inside it.
 
@@ -105,17 +94,13 @@ def frame_places(error: BaseException, suites: list[str]) -> tuple[str, str]:
         where = f"{shown_path(error.filename, suites)}:{error.lineno or 0}"
         return ("", where) if is_of(error.filename, suites) else (where, "")
     inside = outside = ""
-    trace = error.__traceback__
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        where = f"{shown_source(file, trace.tb_frame.f_globals, suites)}:{trace.tb_lineno}"
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        where = f"{shown_source(file, frame.f_globals, suites)}:{line}"
         if is_of(file, suites):
-            inside = (
-                inside if inside and trace.tb_frame.f_locals.get("__tracebackhide__") else where
-            )
-        elif (inside or not suites) and not is_noise(file, trace.tb_frame.f_locals):
+            inside = inside if inside and frame.f_locals.get("__tracebackhide__") else where
+        elif (inside or not suites) and not is_noise(file, frame.f_locals):
             outside = where
-        trace = trace.tb_next
     return outside, inside
 
 
@@ -134,10 +119,7 @@ def is_noise(file: str, local: dict[str, Any]) -> bool:
 
 
 def shown_source(file: str, names: dict[str, Any], suites: list[str]) -> str:
-    """Shorten the path; a compiled module's source is always shown below its own package.
-
-    Its frames name files of the machine that built it, or a header of another package.
-    """
+    """A compiled module's frames name its build machine: it is shown below its own package."""
     short, module = shown_path(file, suites), str(names.get("__name__", ""))
     if file.endswith((".py", ">")) or not module or short.split("/")[0] == module.split(".")[0]:
         return short

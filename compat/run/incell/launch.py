@@ -54,10 +54,7 @@ def run_pytest(arguments: list[str]) -> int:
 
 
 def tell_broken_pytest(raised: dict[str, Any]) -> None:
-    """Report what pytest raised at its import or start.
-
-    An old pytest on a newer Python blocks the tests, which is no fault of the tested package.
-    """
+    """An old pytest on a newer Python blocks the tests: no fault of the tested package."""
     event = {"event": "collect-error", "raised": {**raised, "of_runner": True}}
     with open(os.environ["COMPAT_EVENTS"], "a", encoding="ascii") as file:
         file.write(json.dumps(event) + "\n")

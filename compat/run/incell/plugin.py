@@ -24,6 +24,7 @@ import os
 import re
 import signal
 import time
+import traceback
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -50,8 +51,11 @@ STDERR = os.dup(2)
 class Stream:
     """The events file: each event is one write of one line, and only this process writes."""
 
-    def __init__(self, path: str) -> None:
-        """Open the file for appending; a child started by a test does not inherit it."""
+    def __init__(self) -> None:
+        path = os.environ.get("COMPAT_EVENTS")
+        if not path:
+            raise pytest.UsageError("COMPAT_EVENTS does not name the file that takes the events")
+        # A child started by a test does not inherit it.
         self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         self.owner = os.getpid()
         self.held = b""
@@ -124,37 +128,18 @@ class EventHooks:
             return
         call = getattr(report, "call", None)
         error = call.excinfo.value if call is not None and call.excinfo is not None else None
-        self.stream.send(
-            "collect-error",
-            file=identifier(collector.nodeid),
-            raised=self.collect_failure(error, report, collector.nodeid),
-        )
-
-    def collect_failure(
-        self, error: BaseException | None, report: Any, nodeid: str
-    ) -> dict[str, Any]:
-        """pytest wraps a failed collection in its own error; return the original."""
-        if error is None:
-            where = text(nodeid, MESSAGE)
-            return {"type": "CollectError", "message": last_line(report), "where": where}
-        return self.describe(error.__cause__ or error, otherwise=nodeid)
+        where = text(collector.nodeid, MESSAGE)
+        raised = {"type": "CollectError", "message": last_line(report), "where": where}
+        if error is not None:
+            # pytest wraps a failed collection in its own error.
+            raised = self.describe(error.__cause__ or error, otherwise=collector.nodeid)
+        self.stream.send("collect-error", file=identifier(collector.nodeid), raised=raised)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
         """Skip tests that cannot run here, and those outside the core if only it was requested."""
-        self.leave_out(config, items)
-        core = os.environ.get("COMPAT_CORE")
-        if core is None:
-            return
-        asked = frozenset(core.splitlines())
-        selected = [item for item in items if reported_id(item) in asked]
-        deselected = [item for item in items if reported_id(item) not in asked]
-        config.hook.pytest_deselected(items=deselected)
-        items[:] = selected
-
-    def leave_out(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         newer = set(os.environ.get("COMPAT_NEWER", "").splitlines())
         marks = network_marks(config) if os.environ.get("COMPAT_OFFLINE") else []
         left: dict[str, list[pytest.Item]] = {}
@@ -168,6 +153,14 @@ class EventHooks:
             config.hook.pytest_deselected(items=tests)
             functions = sorted({identifier(test.nodeid).partition("[")[0] for test in tests})
             self.stream.send("left-out", why=why, tests=functions)
+        core = os.environ.get("COMPAT_CORE")
+        if core is None:
+            return
+        asked = frozenset(core.splitlines())
+        selected = [item for item in items if reported_id(item) in asked]
+        deselected = [item for item in items if reported_id(item) not in asked]
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = selected
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self.stream.send("collected", count=len(session.items))
@@ -216,11 +209,13 @@ class EventHooks:
         for facts in metrics:
             self.stream.send("metric", **facts)
         spellings = dict.fromkeys(text(value, MESSAGE) for value in properties(item, "spelling"))
+        marker = closest_marker(item, "capability")
         self.stream.send(
             "end",
             test=test,
             capability=capability,
-            helper=is_of_helper(item),
+            # The test only tests a file of the suite, and nothing of the subject.
+            helper=marker is not None and marker.kwargs.get("of") == "helper",
             status=attempt.status,
             seconds=seconds,
             raised=attempt.raised,
@@ -252,7 +247,9 @@ class EventHooks:
             attempt.fail(self.describe(error, otherwise=test_line(item)))
         elif report.skipped:
             attempt.skipped = True
-            attempt.missing = attempt.missing or absent_names(getattr(error, "missing", None))
+            missing = getattr(error, "missing", None) or ()
+            names = (missing,) if isinstance(missing, str) else tuple(missing)
+            attempt.missing = attempt.missing or names
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Note a failure that exists only as a report, such as that of a subtest."""
@@ -274,15 +271,10 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
         cause = error.__cause__ or error
         known = early_config.known_args_namespace
         suites = suite_folders(known, known.file_or_dir)
-        open_events().send("collect-error", raised=facts_of(cause, suites))
+        Stream().send("collect-error", raised=facts_of(cause, suites))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Open the events file and register the hooks.
-
-    Raises:
-        pytest.UsageError: COMPAT_EVENTS is not set.
-    """
     faulthandler.register(signal.SIGUSR1, file=STDERR, all_threads=True)
     # A shell's background job inherits it as ignored and passes it to workers, which it stops.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -292,7 +284,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     for mark in MARKS:
         config.addinivalue_line("markers", mark + ": of a plugin that a cell does not load")
-    config.pluginmanager.register(EventHooks(config, open_events()), "compat-events")
+    config.pluginmanager.register(EventHooks(config, Stream()), "compat-events")
 
 
 def network_marks(config: pytest.Config) -> list[str]:
@@ -305,19 +297,10 @@ def network_marks(config: pytest.Config) -> list[str]:
     return [name for name in marks if name and not NEEDS_NONE.search(name.replace("_", " "))]
 
 
-def open_events() -> Stream:
-    path = os.environ.get("COMPAT_EVENTS")
-    if not path:
-        raise pytest.UsageError("COMPAT_EVENTS does not name the file that takes the events")
-    return Stream(path)
-
-
 def is_ours(error: BaseException) -> bool:
     """Return whether an exception was raised in this file, or below it."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename != __file__:
-        trace = trace.tb_next
-    return trace is not None
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_code.co_filename == __file__ for frame, _ in frames)
 
 
 def closest_marker(item: Any, name: str) -> Any:
@@ -334,16 +317,6 @@ def capability_of(item: pytest.Item) -> str:
 def reported_id(item: pytest.Item) -> str:
     """A test reports under its capability, else under its id without parameters."""
     return capability_of(item) or identifier(item.nodeid).partition("[")[0]
-
-
-def is_of_helper(item: pytest.Item) -> bool:
-    """Whether a test only tests a file of the suite, and nothing of the subject."""
-    marker = closest_marker(item, "capability")
-    return marker is not None and marker.kwargs.get("of") == "helper"
-
-
-def absent_names(missing: Any) -> tuple[str, ...]:
-    return (missing,) if isinstance(missing, str) else tuple(missing or ())
 
 
 def properties(item: pytest.Item, name: str) -> Iterator[Any]:
@@ -389,15 +362,11 @@ def test_line(item: pytest.Item) -> str:
 
 
 def suite_folders(options: Any, arguments: list[Any]) -> list[str]:
-    """The folder that is declared as the suite's root, and those named."""
+    """The folder that is declared as the suite's root, and those named, each with a separator."""
     root = getattr(options, "rootdir", None)
-    return [suite_folder(argument) for argument in ([root] if root else []) + list(arguments)]
-
-
-def suite_folder(argument: Any) -> str:
-    """Return the folder that an argument of pytest names, with a separator at its end."""
-    path = os.path.realpath(str(argument).split("::")[0])
-    return (path if os.path.isdir(path) else os.path.dirname(path)) + os.sep
+    named = ([root] if root else []) + list(arguments)
+    paths = [os.path.realpath(str(argument).split("::")[0]) for argument in named]
+    return [(p if os.path.isdir(p) else os.path.dirname(p)) + os.sep for p in paths]
 
 
 if WORKER:

@@ -18,7 +18,12 @@ from typing import Any
 
 def probe(out: str, module: str) -> int:
     """Import `module`, write the facts to `out`, and return the exit code."""
-    watch_signals()
+    # The supervisor asks for all stacks by SIGUSR1. A process started in the background of a shell
+    # inherits an ignored SIGINT and hands it down to its children, which it could not stop then.
+    faulthandler.enable(all_threads=True)
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if os.path.exists(out):
         os.remove(out)
     del sys.argv[1:]
@@ -36,18 +41,6 @@ def probe(out: str, module: str) -> int:
     return 0 if raised is None else 1
 
 
-def watch_signals() -> None:
-    """Let a supervisor ask for all stacks by SIGUSR1, and let children be stopped by SIGINT.
-
-    A process started in the background of a shell inherits an ignored SIGINT and hands it down to
-    its children.
-    """
-    faulthandler.enable(all_threads=True)
-    faulthandler.register(signal.SIGUSR1, all_threads=True)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def describe(error: BaseException) -> dict[str, str]:
     # It lies beside this file, whose folder is not on the path of an isolated interpreter. Only a
     # failed import needs it.
@@ -59,9 +52,9 @@ def describe(error: BaseException) -> dict[str, str]:
 
 
 def frame_place(error: BaseException) -> str:
-    """Return `file:line` of the syntax error, or of the innermost frame that is neither ours nor
-    the importer's.
-    """
+    """Of the syntax error, or of the innermost frame that is neither ours nor the importer's."""
+    import traceback
+
     from compat_raised import shown_path, shown_source
 
     if isinstance(error, SyntaxError) and error.filename:
@@ -69,26 +62,18 @@ def frame_place(error: BaseException) -> str:
     where = ""
     # Generated code has another name each time.
     temporary = os.environ.get("TMPDIR", "/tmp") + os.sep
-    trace = error.__traceback__
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        short = shown_source(file, trace.tb_frame.f_globals, [])
-        if not (file == __file__ or short.startswith(("<", temporary)) or is_importer(file)):
-            where = f"{short}:{trace.tb_lineno}"
-        trace = trace.tb_next
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        short = shown_source(file, frame.f_globals, [])
+        # The interesting frame is the one that requested the import.
+        is_importer = os.path.basename(os.path.dirname(file)) == "importlib"
+        if not (file == __file__ or short.startswith(("<", temporary)) or is_importer):
+            where = f"{short}:{line}"
     return where
 
 
-def is_importer(file: str) -> bool:
-    """The interesting frame is the one that requested the import."""
-    return os.path.basename(os.path.dirname(file)) == "importlib"
-
-
 def loaded() -> list[str]:
-    """Return the files of the loaded modules below site-packages.
-
-    Read from each module's own dictionary: an attribute access would load a lazy module.
-    """
+    """Read from each module's own dictionary: an attribute access would load a lazy module."""
     names = set()
     for module in list(sys.modules.values()):
         try:
