@@ -176,7 +176,7 @@ def described(files: Mapping[str, str], *, unmarked: bool = False) -> tuple[Desc
             for kind, arguments in marks:
                 if kind == "capability" and isinstance(id := arguments.get("id"), str):
                     texts = {key: arguments.get(key) for key in ("title", "says", "helper", "of")}
-                    fields = {key: text for key, text in texts.items() if isinstance(text, str)}
+                    fields: dict[str, Any] = {k: t for k, t in texts.items() if isinstance(t, str)}
                     fields["title"] = fields.get("title") or id
                     looks_for = _groups(arguments.get("looks_for"))
                     own = {"id": id, "looks_for": looks_for, "quick": is_quick}

@@ -29,7 +29,7 @@ from urllib3.exceptions import HTTPError
 from compat import files
 from compat.errors import CompatError, NoPage, one_line
 from compat.index.metadata import (
-    BadStatus,
+    BadAnswer,
     MetadataReader,
     ResponseLimits,
     Web,
@@ -152,8 +152,7 @@ class KeptPages:
     The caller stores a page after parsing it: a captive portal's must not replace a good one.
     """
 
-    def __init__(self, folder: Path | None, fresh: int) -> None:
-        self._fresh = datetime.timedelta(seconds=fresh)
+    def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._held: dict[str, IndexPage] = {}
 
@@ -162,9 +161,6 @@ class KeptPages:
             if (path := self._path(url)) is not None:
                 return msgspec.msgpack.decode(path.read_bytes(), type=IndexPage)
         return self._held.get(url)
-
-    def is_fresh(self, page: IndexPage) -> bool:
-        return _now() - page.received < self._fresh
 
     def keep(self, url: str, page: IndexPage) -> None:
         try:
@@ -209,9 +205,9 @@ class PyPISource:
         self._settings = settings
         self._urls = settings.urls
         self._merged = settings.merged
-        self._refresh = refresh
         self._web = Web(settings, limits)
-        self._pages = KeptPages(cache_dir, limits.fresh)
+        self._pages = KeptPages(cache_dir)
+        self._fresh = datetime.timedelta(seconds=0 if refresh else limits.fresh)
         self._metadata = MetadataReader(settings, limits, cache_dir)
 
     def package(self, name: str) -> Package:
@@ -261,8 +257,7 @@ class PyPISource:
         before = None
         with contextlib.suppress(*UNREADABLE):
             before = None if cached is None else files_of(cached, name)
-        is_fresh = cached is not None and self._pages.is_fresh(cached) and not self._refresh
-        if is_fresh and before is not None:
+        if cached is not None and before is not None and _now() - cached.received < self._fresh:
             return before
         try:
             response = self._web.get(url, headers={"Accept": ACCEPTED})
@@ -272,7 +267,7 @@ class PyPISource:
         except UNREADABLE as error:
             if cached is not None and before is not None:
                 return before[0], cached.received
-            if isinstance(error, BadStatus) and error.status == requests.codes.not_found:
+            if isinstance(error, BadAnswer) and error.status == requests.codes.not_found:
                 return None
             raise unreachable(error, f"its page of {name!r}") from error
         self._pages.keep(url, page)

@@ -286,8 +286,12 @@ def test_what_is_drafted_is_told_to_programs(run: Run, empty: Path) -> None:
         (("no-such",), None, "the package index has no package 'no-such' (check the name;"),
         (("my-lib", "--root", "gone"), None, "error: gone: is not a directory"),
         ((), "[project\n", "pyproject.toml: is not TOML: "),
-        ((), "project = 1\n", "pyproject.toml: project: is not a table"),
-        ((), "[project]\nname = 1\n", "pyproject.toml: project.name is not a string"),
+        ((), "project = 1\n", "pyproject.toml: Expected `object | null`, got `int`"),
+        (
+            (),
+            "[project]\nname = 1\n",
+            "pyproject.toml: Expected `str`, got `int` - at `$.project.name`",
+        ),
         (
             (),
             '[project]\nname = "my-lib"\nrequires-python = "3.9+"\n',
@@ -296,7 +300,7 @@ def test_what_is_drafted_is_told_to_programs(run: Run, empty: Path) -> None:
         (
             (),
             '[project]\nname = "my-lib"\ndependencies = "dep"\n',
-            "pyproject.toml: project.dependencies is not an array of strings",
+            "pyproject.toml: Expected `array | null`, got `str` - at `$.project.dependencies`",
         ),
         (
             (),
