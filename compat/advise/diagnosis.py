@@ -47,6 +47,7 @@ from compat.value import Value
 State = Literal["proven", "unproven", "broken"]
 # What `pip freeze` omits: https://pip.pypa.io/en/stable/cli/pip_freeze/ (--all), 2026-11-23.
 _NOT_IN_FREEZE = frozenset(("pip", "setuptools", "wheel", "distribute"))
+_OPPOSITE = {"<=": ">", ">=": "<", "<": ">=", ">": "<="}
 
 
 class ImportGuard(Value, frozen=True, array_like=True):
@@ -164,6 +165,7 @@ class _Question:
         self.matrix, self.catalogue = known.snapshot.matrix, known.snapshot.catalogue
         self.python, self.versions = packages.python, packages.versions
         self.subject = str(self.matrix.subject_axis.normalised_name)
+        self._interpreter = self.matrix.interpreters.name
         self.axes = {str(axis.normalised_name): axis for axis in self.matrix.packages}
         self.short = short_names(self.matrix)
         self.stand_ins = stand_ins(packages.versions, self.short)
@@ -247,7 +249,12 @@ class _Question:
         """The nearest tested set's version of each package at fault, where another version fixes it
         and all known problems.
         """
-        if near is None or not all(map(self._is_mended_by_version, problems)):
+        for problem in problems:
+            # A message shows that the subject's release does not fit, and not which one does.
+            fixed = (PYTHON, self.subject) if problem.ground == "message" else (PYTHON,)
+            if not problem.needs or problem.packages[0] in fixed:
+                return
+        if near is None:
             return
         for name in dict.fromkeys(problem.packages[0] for problem in problems):
             version, own = near.pins.get(name), [need for need in needs if need.name == name]
@@ -256,11 +263,6 @@ class _Question:
             if self.versions.get(name) != version:
                 yield name, version
 
-    def _is_mended_by_version(self, problem: Finding) -> bool:
-        # A message shows that the subject's release does not fit, and not which one does.
-        fixed = (PYTHON, self.subject) if problem.ground == "message" else (PYTHON,)
-        return bool(problem.needs) and problem.packages[0] not in fixed
-
     # ---- tested sets
 
     @cached_property
@@ -268,7 +270,7 @@ class _Question:
         return None if self.python is None else Version(minor_series(self.python))
 
     def _series_of(self, tested: TestedSet) -> Version:
-        return tested.entry.cell.on(self.matrix.interpreters.name).version
+        return tested.entry.cell.on(self._interpreter).version
 
     @cached_property
     def _of_suites(self) -> frozenset[str]:
@@ -395,11 +397,10 @@ class _Question:
         assert isinstance(outcome, Failed), "what is red has failed"
         issue = self.known.snapshot.explained(entry)
         spoken_of = involved(outcome, self.known.pins.get(entry.cell.id, {}), {})
-        needs = ""
-        if issue is not None:
-            conditions = dict(issue.when.as_table())
-            # An explanation that holds below a version shows what fixes it.
-            needs = _opposite(conditions.get(self.matrix.interpreters.name, ""))
+        # An explanation that holds below a version shows what fixes it.
+        conditions = {} if issue is None else issue.when.as_table()
+        simple = re.fullmatch(r"(<=|>=|<|>)([^,]+)", conditions.get(self._interpreter, ""))
+        needs = f"python{_OPPOSITE[simple[1]]}{simple[2]}" if simple else ""
         return Finding(
             cause=outcome.cause,
             packages=(PYTHON, *spoken_of) if needs else spoken_of,
@@ -407,7 +408,7 @@ class _Question:
             ground="run",
             because="" if issue is None else issue.because,
             link="" if issue is None else issue.link or "",
-            needs=f"python{needs}" if needs else "",
+            needs=needs,
             capability=outcome.subject if outcome.stage == "test" else "",
         )
 
@@ -430,13 +431,16 @@ class _Question:
         for guard in self.known.guards:
             need = requirement_of(guard.requirement)
             installed = None if need is None else self.versions.get(need.name)
-            if need is None or installed is None or _admits(need, installed):
-                continue
-            if str(self.versions.get(guard.of)) != guard.version:
-                continue
-            words = {"who": f"{guard.of} {guard.version}", "needs": guard.requirement}
-            words |= {"cell": guard.cell, "there": f"{need.name} {installed}"}
-            yield finding_of("guarded", [need.name, guard.of], **words)
+            is_of = str(self.versions.get(guard.of)) == guard.version
+            if (
+                need is not None
+                and installed is not None
+                and is_of
+                and not _admits(need, installed)
+            ):
+                words = {"who": f"{guard.of} {guard.version}", "needs": guard.requirement}
+                words |= {"cell": guard.cell, "there": f"{need.name} {installed}"}
+                yield finding_of("guarded", [need.name, guard.of], **words)
 
     # ---- problems from a message
 
@@ -560,11 +564,11 @@ class _Question:
             for package, specifier in self._asked(published):
                 build = self.stand_ins.get(package)
                 present = self.versions.get(package) if build is None else build.version
-                if present is None and not self.packages.is_whole:
-                    continue
-                if present is not None and specifier.contains(present, prereleases=True):
-                    continue
-                if self._is_broken_alike(name, package, present):
+                if (
+                    (present is None and not self.packages.is_whole)
+                    or (present is not None and specifier.contains(present, prereleases=True))
+                    or self._is_broken_alike(name, package, present)
+                ):
                     continue
                 stands = f"in its place {build}" if build is not None else f"{package} {present}"
                 present_as = f"and {stands} is installed" if present else "which is not installed"
@@ -576,21 +580,19 @@ class _Question:
         """Whether a working set with equal versions on the axes violates a
         requirement of `name`.
         """
-        for tested in self.sets:
-            cell = tested.entry.cell
-            if not tested.is_proof or tested.pins.get(name) != self.versions[name]:
-                continue
-            if any(
-                axis.select.coordinate(self.versions[each]) != cell.on(axis.name).version
-                for each, axis in self.axes.items()
-                if each in self.versions
-            ):
-                continue
-            if package == PYTHON and self._series == self._series_of(tested):
-                return True
-            if package != PYTHON and tested.pins.get(package) == installed:
-                return True
-        return False
+        axes = [(self.versions[n], axis) for n, axis in self.axes.items() if n in self.versions]
+        return any(
+            self._series == self._series_of(tested)
+            if package == PYTHON
+            else tested.pins.get(package) == installed
+            for tested in self.sets
+            if tested.is_proof
+            and tested.pins.get(name) == self.versions[name]
+            and all(
+                axis.select.coordinate(version) == tested.entry.cell.on(axis.name).version
+                for version, axis in axes
+            )
+        )
 
     def _of_python(
         self, name: str, published: Published | None
@@ -654,27 +656,17 @@ class _Question:
 
     def _asked(self, published: Published | None) -> Iterator[tuple[str, SpecifierSet]]:
         """The requirements that hold; without a Python only those without a marker."""
-        if self.python is not None:
-            for asked in active(published, self._markers):
-                if not asked.url:
-                    yield asked.name, asked.specifier
-            return
-        for text in () if published is None else published.requires_dist:
-            requirement = parsed(text)
-            if requirement is not None and requirement.marker is None and not requirement.url:
-                yield canonicalize_name(requirement.name), requirement.specifier
+        if published is not None and self.python is None:
+            plain = filter(None, map(parsed, published.requires_dist))
+            texts = tuple(str(requirement) for requirement in plain if requirement.marker is None)
+            published = msgspec.structs.replace(published, requires_dist=texts)
+        for asked in active(published, self._markers):
+            if not asked.url:
+                yield asked.name, asked.specifier
 
 
 def _admits(need: Requirement, version: Version) -> bool:
     return need.specifier.contains(version, prereleases=True)
-
-
-def _opposite(condition: str) -> str:
-    """The specifier that excludes all of a simple one: `>=3.9` for `<3.9`."""
-    for operator, other in (("<=", ">"), (">=", "<"), ("<", ">="), (">", "<=")):
-        if condition.startswith(operator) and "," not in condition:
-            return f"{other}{condition.removeprefix(operator)}"
-    return ""
 
 
 def _named_packages(outcome: Failed) -> set[str]:

@@ -7,6 +7,7 @@ poetry, uv and pipenv. Lines that are not understood are reported unchanged, nev
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -154,8 +155,11 @@ def _pair(line: str, python: Version | None) -> list[tuple[str, Version]] | None
     if requirement is not None:
         if requirement.marker is not None and not _holds(requirement.marker, python):
             return []
+        version = None
         if requirement.url:
-            version = _version_of_file(requirement.url)
+            with suppress(InvalidWheelFilename, InvalidVersion):
+                name = requirement.url.partition("#")[0].rpartition("/")[2]
+                version = parse_wheel_filename(name)[1]
         else:
             clauses = list(requirement.specifier)
             exact = [c for c in clauses if c.operator in ("==", "===") and "*" not in c.version]
@@ -183,13 +187,6 @@ def _holds(marker: Marker, python: Version | None) -> bool:
     from compat.plan.platform import marker_values
 
     return marker.evaluate(marker_values(python, "x86_64-manylinux_2_31"))
-
-
-def _version_of_file(url: str) -> Version | None:
-    try:
-        return parse_wheel_filename(url.partition("#")[0].rpartition("/")[2])[1]
-    except (InvalidWheelFilename, InvalidVersion):
-        return None
 
 
 def _json(text: str) -> list[tuple[str, Version]] | None:
