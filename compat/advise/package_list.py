@@ -76,8 +76,14 @@ def read_list(text: str, python: Version | None = None) -> PackageList:
         )
     python = python or stated_python(text)
     pairs, unread = _pairs(text, python)
-    asked = {line: _range(line, python) for line in unread}
-    unread = [line for line in unread if asked[line] is None]
+    needs = {line: requirement_of(line) for line in unread if len(line) <= _LONGEST_LINE}
+    # Requirements without an exact version.
+    wishes = {
+        line: need
+        for line, need in needs.items()
+        if need and need.specifier and not need.url and _holds(need.marker, python)
+    }
+    unread = [line for line in unread if line not in wishes]
     versions: dict[str, Version] = {}
     for name, version in pairs:
         if name == "python":
@@ -89,7 +95,7 @@ def read_list(text: str, python: Version | None = None) -> PackageList:
         python=python,
         unread=tuple(unread[:_UNREAD_KEPT]),
         unread_count=len(unread),
-        ranges=dict(wish for wish in asked.values() if wish is not None),
+        ranges={need.name: str(need.specifier) for need in wishes.values()},
     )
 
 
@@ -153,7 +159,7 @@ def _pair(line: str, python: Version | None) -> list[tuple[str, Version]] | None
         return None
     requirement = requirement_of(line)
     if requirement is not None:
-        if requirement.marker is not None and not _holds(requirement.marker, python):
+        if not _holds(requirement.marker, python):
             return []
         version = None
         if requirement.url:
@@ -172,17 +178,9 @@ def _pair(line: str, python: Version | None) -> list[tuple[str, Version]] | None
     return None if match is None or version is None else [(canonicalize_name(match[1]), version)]
 
 
-def _range(line: str, python: Version | None) -> tuple[str, str] | None:
-    """A line's requirement without an exact version; None for other lines."""
-    need = requirement_of(line) if len(line) <= _LONGEST_LINE else None
-    if need is None or need.url or (need.marker is not None and not _holds(need.marker, python)):
-        return None
-    return (need.name, str(need.specifier)) if need.specifier else None
-
-
-def _holds(marker: Marker, python: Version | None) -> bool:
+def _holds(marker: Marker | None, python: Version | None) -> bool:
     """Whether a marker admits the Python; where that is unknown, every marker does."""
-    if python is None:
+    if marker is None or python is None:
         return True
     from compat.plan.platform import marker_values
 

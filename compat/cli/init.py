@@ -22,7 +22,6 @@ from compat.draft.draft import (
     axis_name,
     bringing,
     draft_of,
-    import_suite,
     library_of,
     only_in,
     own_suite,
@@ -81,7 +80,8 @@ def init_command(
         why = "there are no tests of the project here"
         if own is None and (folder / "tests").is_dir():
             why = f"no {PYPROJECT} names the project of the tests in tests"
-        suite = import_suite(module, package, f"Suite: an import test, as {why}")
+        because = f"Suite: an import test, as {why}"
+        suite = SuiteDraft(module=module, title=package, because=because)
     series = [s.version for s in PYTHONS if interpreter(s.version) is not None]
     target, day = target_of(library, machine_platform(), today(), series), today()
 
@@ -91,7 +91,7 @@ def init_command(
 
     draft = draft_of(library, target, suite, source, day)
     write(draft)
-    if own is not None and suite.is_own:
+    if own is not None and suite.tests:
         for _ in range(_PROOFS if draft.quick else 0):
             workspace = workspace_of(draft.name, folder)
             faults, failing = _trial(workspace, draft, run)

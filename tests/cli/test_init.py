@@ -14,9 +14,9 @@ from support.zoo import wheel
 from compat.cli.init import with_builds, without_files_beside
 from compat.cli.options import workspace_of
 from compat.draft.draft import (
+    SuiteDraft,
     Target,
     axis_name,
-    import_suite,
     imported_alone,
     module_of,
     newest_series,
@@ -457,7 +457,7 @@ def test_the_module_is_that_of_the_wheel(paths: list[str], module: str) -> None:
 
 
 def test_what_the_tests_need_and_only_a_build_makes_is_built() -> None:
-    suite = import_suite("my_lib", "my-lib", "")
+    suite = SuiteDraft(module="my_lib", title="my-lib", because="")
     need = "lock-fail:suite-fault(your tests need plugin==2 through plugin~=2: {})"
     pins = [Pin(name, Version("2"), ()) for name in ("plugin", "other")]
     refused = needs_builds(Refusal(cause="conflict", subject="", because=""), pins)
@@ -469,7 +469,7 @@ def test_what_the_tests_need_and_only_a_build_makes_is_built() -> None:
 
 
 def test_a_test_that_reads_files_beside_the_tests_is_left_out_and_another_failure_is_not() -> None:
-    suite = import_suite("my_lib", "my-lib", "")
+    suite = SuiteDraft(module="my_lib", title="my-lib", because="")
 
     def failing(name: str, subject: str) -> Capability:
         return Capability(
