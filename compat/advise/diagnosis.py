@@ -520,12 +520,10 @@ class _Question:
         fitting = [
             version
             for version, release in self._releases.get(self.subject, {}).items()
-            if release.published is not None
-            and asked
+            if asked
             <= {
                 (need.name, need.specifier)
-                for text in release.published.requires_dist
-                if (need := requirement_of(text)) is not None
+                for need in filter(None, map(requirement_of, release.requires))
             }
         ]
         return mentioned | ({self.subject: fitting[-1]} if fitting else {})

@@ -373,7 +373,6 @@ class Matrix(StrictValue, frozen=True):
 
     @property
     def no_prereleases(self) -> tuple[str, ...]:
-        """The packages of axes without pre-releases, sorted."""
         return tuple(sorted(a.normalised_name for a in self.packages if not a.select.prereleases))
 
     @property
@@ -382,7 +381,6 @@ class Matrix(StrictValue, frozen=True):
         return next(axis for axis in self.packages if axis.name == self.subject)
 
     def with_axis(self, axis: Axis) -> "Matrix":
-        """Return the matrix with the axis of this name replaced."""
         axes = tuple(axis if other.name == axis.name else other for other in self.axes)
         return msgspec.structs.replace(self, axes=axes)
 

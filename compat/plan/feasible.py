@@ -410,10 +410,8 @@ class Dependencies:
         )
 
     def _asked_names(self, name: str) -> frozenset[str]:
-        releases = self._releases[name].values()
-        texts = chain.from_iterable(r.published.requires_dist for r in releases if r.published)
-        asked = (canonicalize_name(r.name) for r in map(parsed, texts) if r is not None)
-        return frozenset(asked)
+        texts = chain.from_iterable(r.requires for r in self._releases[name].values())
+        return frozenset(canonicalize_name(r.name) for r in map(parsed, texts) if r is not None)
 
     def _requirements(self, name: str, version: Version, python: Version) -> tuple[Asked, ...]:
         markers = marker_values(self._installable.patches[python], self._platform)

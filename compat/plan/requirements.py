@@ -42,13 +42,8 @@ def active(
 
 
 def published_names(packages: Iterable[Package]) -> frozenset[str]:
-    texts = {
-        text
-        for package in packages
-        for release in package.releases
-        if release.published is not None
-        for text in release.published.requires_dist
-    }
+    releases = (release for package in packages for release in package.releases)
+    texts = {text for release in releases for text in release.requires}
     asked = (r for r in map(parsed, texts) if r is not None and "extra" not in str(r.marker))
     return frozenset(canonicalize_name(r.name) for r in asked)
 
