@@ -194,23 +194,16 @@ def _json(text: str) -> list[tuple[str, Version]] | None:
         return None
     if isinstance(content, dict):
         default = content.get("default")
-        content = (
-            [{"name": name, **entry} for name, entry in default.items() if isinstance(entry, dict)]
-            if isinstance(default, dict)
-            else []
-        )
-    if not isinstance(content, list):
-        return None
+        locked = default.items() if isinstance(default, dict) else ()
+        content = [{"name": n, **entry} for n, entry in locked if isinstance(entry, dict)]
     pairs: list[tuple[str, Version]] = []
-    for entry in content:
-        name, version = (
-            (entry.get("name"), entry.get("version")) if isinstance(entry, dict) else (None, None)
-        )
-        if isinstance(name, str) and isinstance(version, str):
+    for entry in content if isinstance(content, list) else ():
+        row = entry if isinstance(entry, dict) else {}
+        name, version = row.get("name"), row.get("version")
+        if isinstance(name, str) and isinstance(version, str) and re.fullmatch(_NAME, name):
             parsed = version_of(version.removeprefix("=="))
-            if parsed is not None and re.fullmatch(_NAME, name):
-                pairs.append((canonicalize_name(name), parsed))
-    return pairs
+            pairs += [] if parsed is None else [(canonicalize_name(name), parsed)]
+    return pairs if isinstance(content, list) else None
 
 
 def _locked(text: str) -> Iterator[tuple[str, Version]]:

@@ -77,10 +77,18 @@ def suite_faults(matrix: Matrix, texts: Mapping[str, str] | None, source: str) -
     if "pytest" not in asked_names(matrix):
         message = "do not ask for pytest, which runs the suite in each cell"
         without_pytest = suite_faults_at(source, ("requirements",), message, "add 'pytest'")
+    settings: tuple[Fault, ...] = ()
+    try:
+        parser = configparser.RawConfigParser(allow_no_value=True)
+        parser.read_string(texts.get(SETTINGS, ""))
+    except configparser.Error as fault:
+        reason = str(fault).replace("\n", " ").replace("'<string>', ", "")
+        message = f"is not valid INI: {reason}"
+        settings = (Fault(code="suite", path=f"{folder}{SETTINGS}", message=message),)
     return (
         *without_pytest,
         *_unparsable(matrix, texts, folder),
-        *_settings(texts, folder),
+        *settings,
         *faults_of(source, core_findings(matrix.suite.core, texts)),
     )
 
@@ -104,13 +112,3 @@ def _unparsable(matrix: Matrix, texts: Mapping[str, str], folder: str) -> Iterat
                 f"does not parse on Python {oldest[0]}.{oldest[1]}, the matrix's oldest: {reason}"
             )
             yield Fault(code="suite", path=f"{folder}{name}{line}", message=message)
-
-
-def _settings(texts: Mapping[str, str], folder: str) -> Iterator[Fault]:
-    if SETTINGS not in texts:
-        return
-    try:
-        configparser.RawConfigParser(allow_no_value=True).read_string(texts[SETTINGS])
-    except configparser.Error as fault:
-        reason = str(fault).replace("\n", " ").replace("'<string>', ", "")
-        yield Fault(code="suite", path=f"{folder}{SETTINGS}", message=f"is not valid INI: {reason}")

@@ -115,24 +115,24 @@ def listed(page: IndexPage) -> list[ListedFile]:
     links.feed(page.content.decode("utf-8", errors="replace"))
     links.close()
     _check_version(links.version)
-    return [_linked(attributes, "".join(text), links.base) for attributes, text in links.links]
-
-
-def _linked(attributes: dict[str, str | None], text: str, base: str) -> ListedFile:
-    url, fragment = urldefrag(urljoin(base, attributes["href"] or ""))
-    algorithm, _, digest = fragment.partition("=")
-    metadata = attributes.get("data-core-metadata")
-    return ListedFile(
-        filename=text.strip(),
-        url=url,
-        hashes={algorithm: digest},
-        requires_python=attributes.get("data-requires-python"),
+    files_listed = []
+    for attributes, text in links.links:
+        url, fragment = urldefrag(urljoin(links.base, attributes["href"] or ""))
+        algorithm, _, digest = fragment.partition("=")
         # It holds `true` or the digest of the metadata.
-        core_metadata=None if metadata is None else metadata.lower() == "true" or "=" in metadata,
-        yanked=(attributes["data-yanked"] or "") if "data-yanked" in attributes else False,
-        # Not in PEP 503; some indexes have it and uv reads it (2026-11-22).
-        upload_time=attributes.get("data-upload-time"),
-    )
+        known = attributes.get("data-core-metadata")
+        file = ListedFile(
+            filename="".join(text).strip(),
+            url=url,
+            hashes={algorithm: digest},
+            requires_python=attributes.get("data-requires-python"),
+            core_metadata=None if known is None else known.lower() == "true" or "=" in known,
+            yanked=(attributes["data-yanked"] or "") if "data-yanked" in attributes else False,
+            # Not in PEP 503; some indexes have it and uv reads it (2026-11-22).
+            upload_time=attributes.get("data-upload-time"),
+        )
+        files_listed.append(file)
+    return files_listed
 
 
 def _now() -> datetime.datetime:
