@@ -67,98 +67,6 @@ def _versions_by(reasons: Mapping[Version, str]) -> dict[str, str]:
     }
 
 
-class Installable:
-    """The installable releases of each coordinate by the catalogue; computes each fact once."""
-
-    def __init__(self, matrix: Matrix, catalogue: Catalogue) -> None:
-        self._matrix = matrix
-        self._catalogue = catalogue
-        self._axes = {axis.name: axis for axis in matrix.packages}
-        self.patches = matrix.interpreters.series
-        self.releases = cache(self._members)
-        self.usable = cache(self._usable)
-        self.obstacle = cache(self._obstacle)
-
-    def can_install(
-        self, release: Release, python: Version, ignores: bool = False, is_named: bool = False
-    ) -> bool:
-        """`ignores` disregards `Requires-Python`; one that `is_named` may be yanked."""
-        tags = accepted_tags(python, self._matrix.platform)
-        return any(
-            (is_named or not artifact.yanked)
-            and not artifact.set_aside
-            and (ignores or self._admits(release, artifact, python))
-            and (not artifact.is_wheel or not tags.isdisjoint(artifact.tags))
-            for artifact in release.artifacts
-        )
-
-    def has_wheel(self, release: Release, python: Version) -> bool:
-        wheels = msgspec.structs.replace(release, artifacts=usable_wheels(release))
-        return self.can_install(wheels, python)
-
-    def reason(
-        self, release: Release, python: Version, ignores: bool = False, is_named: bool = False
-    ) -> tuple[Kind, str]:
-        files = [artifact for artifact in release.artifacts if is_named or not artifact.yanked]
-        if not files and release.artifacts:
-            why = f" ({release.yank_reason})" if release.yank_reason else ""
-            return "yanked", f"is yanked{why}"
-        reasons = [artifact.set_aside for artifact in files if artifact.set_aside]
-        files = [artifact for artifact in files if not artifact.set_aside]
-        if not files and reasons:
-            return "no-artifact", f"has only files that are set aside: {'; '.join(reasons)}"
-        if not ignores and not any(self._admits(release, file, python) for file in files):
-            asked = sorted({str(required_python(release, file)) for file in files})
-            return "requires-python", f"requires Python {' or '.join(asked)}"
-        return (
-            "no-artifact",
-            f"has no file for Python {python} on {target_words(self._matrix.platform)}",
-        )
-
-    def _members(self, axis: str, version: Version) -> tuple[Release, ...]:
-        return self._catalogue.members(self._axes[axis], version)
-
-    def _usable(
-        self, axis: str, version: Version, python: Version, ignores: bool
-    ) -> tuple[Release, ...]:
-        select = self._axes[axis].select
-        return tuple(
-            release
-            for release in self.releases(axis, version)
-            if self.can_install(release, python, ignores, select.names(release.version))
-        )
-
-    def _admits(self, release: Release, artifact: Artifact, python: Version) -> bool:
-        return admits(required_python(release, artifact), self.patches[python])
-
-    def _obstacle(
-        self, axis_name: str, version: Version, python: Version, ignores: bool
-    ) -> Obstacle:
-        # Why the coordinate has nothing to install; for a series whose releases differ, each one's
-        # reason.
-        axis, releases = self._axes[axis_name], self.releases(axis_name, version)
-        pair = (f"{axis.short}{version}", f"{self._matrix.interpreters.short}{python}")
-        coordinate = f"{axis.package} {version}"
-        if not releases:
-            because = f"the index has no release {version} of {axis.package}"
-            return Obstacle(kind="no-artifact", between=pair[:1], because=because)
-        reasons = {r.version: self.reason(r, python, ignores) for r in releases}
-        kinds = {kind for kind, _ in reasons.values()}
-        kind: Kind = next(k for k in ("no-artifact", "requires-python", "yanked") if k in kinds)
-        sentences = dict.fromkeys(sentence for _, sentence in reasons.values())
-        if kinds == {"requires-python"}:
-            asked = sorted({text.removeprefix("requires Python ") for text in sentences})
-            because = f"{coordinate} requires Python {' or '.join(asked)}, not {python}"
-        elif len(sentences) == 1:
-            because = f"{coordinate} {next(iter(sentences))}"
-            if kind == "yanked":
-                because += "; it is installed only where it is asked for with =="
-        else:
-            each = by_reason({version: sentence for version, (_, sentence) in reasons.items()})
-            because = f"{coordinate} cannot be installed on Python {python}: {each}"
-        return Obstacle(kind=kind, between=pair[:1] if kind == "yanked" else pair, because=because)
-
-
 def required_python(release: Release, artifact: Artifact) -> SpecifierSet | None:
     if artifact.requires_python is not None or release.published is None or not artifact.is_wheel:
         return artifact.requires_python
@@ -274,7 +182,7 @@ class Dependencies:
         matrix = facts.matrix
         self._archives = {str(canonicalize_name(s.package)): s for s in matrix.sources}
         self._platform, self._short = matrix.platform, matrix.interpreters.short
-        self._installable, self._of_subject = facts.installable, facts.requirements
+        self._facts = facts
         self._required = {required.name: required for required in facts.catalogue.required}
         self._releases = {
             name: {r.version: r for r in required.releases}
@@ -314,7 +222,7 @@ class Dependencies:
         key = (question.version, question.python, *sorted(moved))
         if key not in self._pins:
             pins = []
-            every = self._of_subject(question.version, question.python)
+            every = self._facts.requirements(question.version, question.python)
             for name, asked in grouped(
                 (a.name, a) for a in every if a.name in self._required
             ).items():
@@ -414,18 +322,18 @@ class Dependencies:
         return frozenset(canonicalize_name(r.name) for r in map(parsed, texts) if r is not None)
 
     def _requirements(self, name: str, version: Version, python: Version) -> tuple[Asked, ...]:
-        markers = marker_values(self._installable.patches[python], self._platform)
+        markers = marker_values(self._facts.patches[python], self._platform)
         return active(self._releases[name][version].published, markers)
 
     def _without_file(self, name: str, version: Version, python: Version) -> Obstacle | None:
         release = self._releases[name][version]
-        patch = self._installable.patches[python]
+        patch = self._facts.patches[python]
         young = bool(release.artifacts) and all(
             is_too_old(required_python(release, artifact), patch) for artifact in release.artifacts
         )
-        if not young and self._installable.can_install(release, python, True, True):
+        if not young and self._facts.can_install(release, python, True, True):
             return None
-        kind, reason = self._installable.reason(release, python, not young, True)
+        kind, reason = self._facts.reason(release, python, not young, True)
         reason += f", not {python}" if kind == "requires-python" else ""
         return Obstacle(kind=kind, between=(f"{self._short}{python}",), because=reason)
 
@@ -445,7 +353,11 @@ class Feasibility:
         self._python = matrix.interpreters.name
         self._others = tuple(axis for axis in matrix.packages if axis is not self._subject)
         self._names = {axis.name: axis.normalised_name for axis in matrix.packages}
-        self.installable = Installable(matrix, catalogue)
+        self._axes = {axis.name: axis for axis in matrix.packages}
+        self.patches = matrix.interpreters.series
+        self._releases_at = cache(self._members)
+        self._usable_at = cache(self._usable)
+        self._nothing_at = cache(self._nothing)
         releases = catalogue.package(self._names[self._subject.name]).releases
         self._metadata = {release.version: release.published for release in releases}
         self.requirements = cache(self._requirements)
@@ -479,6 +391,85 @@ class Feasibility:
     def obstacle(self, cell: Cell) -> Obstacle | None:
         return next(filter(None, (question(cell) for _, question in self.questions)), None)
 
+    def can_install(
+        self, release: Release, python: Version, ignores: bool = False, is_named: bool = False
+    ) -> bool:
+        """`ignores` disregards `Requires-Python`; one that `is_named` may be yanked."""
+        tags = accepted_tags(python, self.matrix.platform)
+        return any(
+            (is_named or not artifact.yanked)
+            and not artifact.set_aside
+            and (ignores or self._admits(release, artifact, python))
+            and (not artifact.is_wheel or not tags.isdisjoint(artifact.tags))
+            for artifact in release.artifacts
+        )
+
+    def has_wheel(self, release: Release, python: Version) -> bool:
+        wheels = msgspec.structs.replace(release, artifacts=usable_wheels(release))
+        return self.can_install(wheels, python)
+
+    def reason(
+        self, release: Release, python: Version, ignores: bool = False, is_named: bool = False
+    ) -> tuple[Kind, str]:
+        files = [artifact for artifact in release.artifacts if is_named or not artifact.yanked]
+        if not files and release.artifacts:
+            why = f" ({release.yank_reason})" if release.yank_reason else ""
+            return "yanked", f"is yanked{why}"
+        reasons = [artifact.set_aside for artifact in files if artifact.set_aside]
+        files = [artifact for artifact in files if not artifact.set_aside]
+        if not files and reasons:
+            return "no-artifact", f"has only files that are set aside: {'; '.join(reasons)}"
+        if not ignores and not any(self._admits(release, file, python) for file in files):
+            asked = sorted({str(required_python(release, file)) for file in files})
+            return "requires-python", f"requires Python {' or '.join(asked)}"
+        return (
+            "no-artifact",
+            f"has no file for Python {python} on {target_words(self.matrix.platform)}",
+        )
+
+    def _members(self, axis: str, version: Version) -> tuple[Release, ...]:
+        return self.catalogue.members(self._axes[axis], version)
+
+    def _usable(
+        self, axis: str, version: Version, python: Version, ignores: bool
+    ) -> tuple[Release, ...]:
+        select = self._axes[axis].select
+        return tuple(
+            release
+            for release in self._releases_at(axis, version)
+            if self.can_install(release, python, ignores, select.names(release.version))
+        )
+
+    def _admits(self, release: Release, artifact: Artifact, python: Version) -> bool:
+        return admits(required_python(release, artifact), self.patches[python])
+
+    def _nothing(
+        self, axis_name: str, version: Version, python: Version, ignores: bool
+    ) -> Obstacle:
+        # Why the coordinate has nothing to install; for a series whose releases differ, each one's
+        # reason.
+        axis, releases = self._axes[axis_name], self._releases_at(axis_name, version)
+        pair = (f"{axis.short}{version}", f"{self.matrix.interpreters.short}{python}")
+        coordinate = f"{axis.package} {version}"
+        if not releases:
+            because = f"the index has no release {version} of {axis.package}"
+            return Obstacle(kind="no-artifact", between=pair[:1], because=because)
+        reasons = {r.version: self.reason(r, python, ignores) for r in releases}
+        kinds = {kind for kind, _ in reasons.values()}
+        kind: Kind = next(k for k in ("no-artifact", "requires-python", "yanked") if k in kinds)
+        sentences = dict.fromkeys(sentence for _, sentence in reasons.values())
+        if kinds == {"requires-python"}:
+            asked = sorted({text.removeprefix("requires Python ") for text in sentences})
+            because = f"{coordinate} requires Python {' or '.join(asked)}, not {python}"
+        elif len(sentences) == 1:
+            because = f"{coordinate} {next(iter(sentences))}"
+            if kind == "yanked":
+                because += "; it is installed only where it is asked for with =="
+        else:
+            each = by_reason({version: sentence for version, (_, sentence) in reasons.items()})
+            because = f"{coordinate} cannot be installed on Python {python}: {each}"
+        return Obstacle(kind=kind, between=pair[:1] if kind == "yanked" else pair, because=because)
+
     def excluded(self, cell: Cell) -> Obstacle | None:
         for rule in self.rules.exclusions(cell):
             return Obstacle(kind="excluded", between=(rule.name,), because=rule.because)
@@ -487,7 +478,7 @@ class Feasibility:
     def unavailable(self, cell: Cell) -> Obstacle | None:
         for axis in (self._subject, *self._others):
             if not self.usable(cell, axis):
-                return self.installable.obstacle(*self._question(cell, axis))
+                return self._nothing_at(*self._question(cell, axis))
         return None
 
     def conflicting(self, cell: Cell) -> Obstacle | None:
@@ -605,7 +596,7 @@ class Feasibility:
             # An unchanged pin counts, because a relaxed package is free of the cell's date. So does
             # a package that may be required deep in the tree, because only a resolver knows.
             if relaxation.ignore_requires_python:
-                patch = self.installable.patches[python]
+                patch = self.patches[python]
                 asked = (r.published.requires_python for r in releases if r.published is not None)
                 return not all(admits(requirement, patch) for requirement in asked)
             package = canonicalize_name(relaxation.package)
@@ -619,7 +610,7 @@ class Feasibility:
         return tuple(rule for rule in relaxing if any(map(changes, rule.relaxations)))
 
     def subject_releases(self, coordinate: Version) -> tuple[Release, ...]:
-        return self.installable.releases(self._subject.name, coordinate)
+        return self._releases_at(self._subject.name, coordinate)
 
     def published(self, version: Version) -> Published | None:
         return self._metadata.get(version)
@@ -640,19 +631,19 @@ class Feasibility:
         return bool(inside) and all(beyond)
 
     def releases(self, cell: Cell, axis: PackageAxis) -> tuple[Release, ...]:
-        return self.installable.releases(axis.name, cell.on(axis.name).version)
+        return self._releases_at(axis.name, cell.on(axis.name).version)
 
     def usable(self, cell: Cell, axis: PackageAxis) -> tuple[Release, ...]:
-        return self.installable.usable(*self._question(cell, axis))
+        return self._usable_at(*self._question(cell, axis))
 
     def unusable(self, cell: Cell, axis: PackageAxis) -> dict[Version, str]:
         _, _, python, ignores = self._question(cell, axis)
         usable = {release.version for release in self.usable(cell, axis)}
         left = (r for r in self.releases(cell, axis) if r.version not in usable)
-        return {r.version: self.installable.reason(r, python, ignores)[1] for r in left}
+        return {r.version: self.reason(r, python, ignores)[1] for r in left}
 
     def patch(self, cell: Cell) -> Version:
-        return self.installable.patches[cell.on(self._python).version]
+        return self.patches[cell.on(self._python).version]
 
     def _question(self, cell: Cell, axis: PackageAxis) -> tuple[str, Version, Version, bool]:
         ignores = axis is self._subject and self.rules.ignores_python(cell)
@@ -706,16 +697,16 @@ class Feasibility:
     ) -> bool:
         # Rules may disregard `Requires-Python` where something is moved, so this is checked without
         # it first.
-        facts = self.installable
+        name = self._subject.name
         patches = next(
             (
                 u
                 for ignores in (False, True)
-                if (u := facts.usable(self._subject.name, subject, python, ignores))
+                if (u := self._usable_at(name, subject, python, ignores))
             ),
-            facts.releases(self._subject.name, subject),
+            self._releases_at(name, subject),
         )
-        releases = facts.releases(axis, coordinate)
+        releases = self._releases_at(axis, coordinate)
         pins = [self._pin(patch.version, python, axis) for patch in patches]
         return bool(pins) and not any(_within(pin, releases) for pin in pins)
 
@@ -728,12 +719,12 @@ class Feasibility:
     def _taken_as_published(
         self, release: Version, python: Version, axis: str, coordinate: Version
     ) -> tuple[Release, ...]:
-        usable = self.installable.usable(axis, coordinate, python, False)
+        usable = self._usable_at(axis, coordinate, python, False)
         return _within(self._pin(release, python, axis), usable)
 
     def _requirements(self, release: Version, python: Version) -> tuple[Asked, ...]:
         # A recorded cell may be of a series that the matrix no longer has: then the series itself.
-        patch = self.installable.patches.get(python, python)
+        patch = self.patches.get(python, python)
         markers = marker_values(patch, self.matrix.platform)
         return active(self.published(release), markers, self._subject.extras)
 

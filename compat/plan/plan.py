@@ -313,14 +313,14 @@ def why_not_lowest(facts: Feasibility, cell: Cell, requirement: Requirement, has
     declared, asked = lowest_of(requirement.specifier), requirement.specifier
     admitted = [r for r in known.catalogue.of(axis).releases if asked.contains(r.version, True)]
     below = [release for release in admitted if release.version < has]
-    files = known.installable
-    if first := next((r for r in below if files.has_wheel(r, python)), None):
+
+    if first := next((r for r in below if known.has_wheel(r, python)), None):
         return f"{first.version} has a wheel here, and the rest of the cell needs a newer one"
     if not below:
         return f"the index has no {declared}, and this is the lowest that it has"
     because = f"has no wheel for Python {python}, only a source distribution"
-    if not files.can_install(below[0], python):
-        because = files.reason(below[0], python)[1]
+    if not known.can_install(below[0], python):
+        because = known.reason(below[0], python)[1]
     return f"{below[0].version} {because}, and {has} is the first that can be installed"
 
 
@@ -343,7 +343,7 @@ def _lowest(facts: Feasibility) -> Iterator[Cell]:
                 refused = {other.name for other, _ in facts.refused(trial, release)}
                 usable = () if axis.name in refused else facts.usable(trial, axis)
                 # Nothing is built by default: one with a wheel precedes an older one without.
-                if any(facts.installable.has_wheel(r, python) for r in usable):
+                if any(facts.has_wheel(r, python) for r in usable):
                     chosen[axis.name] = coordinate
                     break
                 built = built or (coordinate if usable else None)
