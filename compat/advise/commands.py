@@ -116,9 +116,7 @@ class _Shell:
         yield f"RUN python -c {quote(self.smoke)}"
 
     def pyproject(self, lock: Lock, changed: Sequence[Lifted]) -> Iterator[str]:
-        """uv's settings for a project: the lock's one Python and platform, and the overrides of
-        requirements that the lock violates.
-        """
+        """uv's settings: one Python and platform, and overrides of violated requirements."""
         inputs, pins, subject = self.inputs, lock.versions, self.inputs.injected_pin
         machine = f"platform_machine == '{inputs.platform.partition('-')[0]}'"
         yield from ("[project]", f'requires-python = "=={self.python}.*"', "", "[tool.uv]")

@@ -106,9 +106,7 @@ def diagnosis(known: KnownFacts, packages: PackageList, message: Case | None = N
 
 
 def touches(matrix: Matrix, packages: PackageList, message: Case | None) -> bool:
-    """Return whether a message mentions a matrix's subject or its findings blame it; without a
-    message, whether a list has it or a differently named build of it.
-    """
+    """Return whether a message mentions or blames the subject, or a list has it or a build."""
     package = matrix.subject_axis.normalised_name
     if message is not None:
         blamed = {name for finding in message.findings for name in finding.packages}
@@ -246,9 +244,7 @@ class _Question:
     def _pins(
         self, problems: Sequence[Finding], needs: Sequence[Requirement], near: TestedSet | None
     ) -> Iterator[tuple[str, Version]]:
-        """The nearest tested set's version of each package at fault, where another version fixes it
-        and all known problems.
-        """
+        """The nearest tested versions of the packages at fault, if they fix all problems."""
         for problem in problems:
             # A message shows that the subject's release does not fit, and not which one does.
             fixed = (PYTHON, self.subject) if problem.ground == "message" else (PYTHON,)
@@ -481,9 +477,7 @@ class _Question:
         return frozenset({PYTHON, *pinned, *required, *named})
 
     def _findings(self, message: Case) -> Iterator[Finding]:
-        """The doctor's findings, under the matrix's names, if the message mentions its subject, or
-        the matrix knows a package in question.
-        """
+        """The doctor's findings about this matrix's packages, under their names here."""
         speaks = _speaks_of(self.matrix, message)
         # The subject's module may have another name than its package.
         module = str(canonicalize_name(self.matrix.suite.module or self.subject))
@@ -503,9 +497,7 @@ class _Question:
                 yield msgspec.structs.replace(finding, packages=packages, needs=needs)
 
     def _tried_versions(self) -> dict[str, Version]:
-        """The axes' packages in a message: a subject without a version is the newest that requires
-        what pip was downloading for it.
-        """
+        """The versions of axes in a message; the subject's may follow from what it requires."""
         if self.message is None:
             return {}
         mentioned = {n: v for n, v in self.message.versions.items() if n in self.axes}
@@ -531,9 +523,7 @@ class _Question:
     # ---- problems from names and dates of builds
 
     def _of_builds(self) -> Iterator[Finding]:
-        """Overlapping builds of one package, and nightly builds of other weeks
-        than the subject's.
-        """
+        """Overlapping builds of one package, and nightly builds of other weeks."""
         strangers = of_other_days(self.subject, self.versions, self.short)
         if strangers:
             nightly, *others = strangers
@@ -575,9 +565,7 @@ class _Question:
                 yield finding_of(kind, [package, name], **words)
 
     def _is_broken_alike(self, name: str, package: str, installed: Version | None) -> bool:
-        """Whether a working set with equal versions on the axes violates a
-        requirement of `name`.
-        """
+        """Whether a working set with these versions violates it as well."""
         axes = [(self.versions[n], axis) for n, axis in self.axes.items() if n in self.versions]
         return any(
             self._series == self._series_of(tested)
@@ -627,9 +615,7 @@ class _Question:
 
     @cached_property
     def _metadata(self) -> dict[str, Published | None]:
-        """The metadata of the subject and its dependencies, level by level; of a list that of every
-        package in the catalogue.
-        """
+        """That of the subject's tree; of a list that of all its packages in the catalogue."""
         if not self.packages.is_whole:
             names = (self.subject, *(name for name in self._releases if name != self.subject))
             return {
@@ -700,9 +686,7 @@ def files_of_known(
     text_of: Callable[[str], str | None],
     records_of: Callable[[str], Iterable[Record]],
 ) -> KnownFiles:
-    """`cells` are those with a lock, of which `text_of` returns the text and `records_of` the runs.
-    They are read only where that is not cached.
-    """
+    """`cells` have a lock. Texts and runs are read only if their content is not cached."""
 
     def read() -> KnownFiles:
         texts = {cell: text for cell in cells if (text := text_of(cell)) is not None}

@@ -110,9 +110,7 @@ def short_names(matrix: "Matrix") -> dict[str, str]:
 
 
 def is_own_name(name: str) -> bool:
-    """Return whether a module of that name may be the user's or Python's own, so that the name
-    alone identifies no package.
-    """
+    """Return whether a module of that name may be the user's or Python's own."""
     module = name.replace("-", "_").lower()
     return (
         module.startswith(("my_", "_"))

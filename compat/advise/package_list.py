@@ -67,9 +67,7 @@ class PackageList(Value, frozen=True):
 
 
 def read_list(text: str, python: Version | None = None) -> PackageList:
-    """`python` decides markers; without it every marked line counts. Raises UsageError for a text
-    that is too long for a list.
-    """
+    """`python` decides markers; without it all hold. Raises UsageError for a too long text."""
     if len(text) > MOST_CHARACTERS:
         raise UsageError.of(
             f"is no list of packages: longer than {MOST_CHARACTERS // 1_000_000} million characters"

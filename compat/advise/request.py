@@ -42,9 +42,7 @@ class Want(Value, frozen=True):
 
     @property
     def is_possible(self) -> bool:
-        """Whether a version could satisfy it: a named one, the next in each of its numbers, or one
-        below them all.
-        """
+        """Whether a version could satisfy it: one at, above or below those that it names."""
         above = (
             Version(".".join(map(str, (*bound.release[:part], bound.release[part] + 1))))
             for bound in (Version(f"{version.base_version}.0.0") for version in self.bounds)

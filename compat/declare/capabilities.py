@@ -70,9 +70,7 @@ class Described(StrictValue, frozen=True):
 
 
 def group_of(capability: str) -> str:
-    """Return the part of the id before the first dot; for a test without a marker (`file::test`),
-    the file.
-    """
+    """Return the part of the id before its first dot; of a test without a marker its file."""
     file, is_test, _ = capability.partition("::")
     return file if is_test else capability.partition(".")[0]
 
@@ -196,9 +194,7 @@ def described(files: Mapping[str, str], *, unmarked: bool = False) -> tuple[Desc
 
 
 def mark_of(node: ast.expr) -> tuple[str, dict[str, Any]] | None:
-    """Name and literal arguments of `pytest.mark.<name>(...)`, the first as `id`; None for any
-    other expression.
-    """
+    """Return name and literal arguments of `pytest.mark.<name>(...)`, the first as `id`."""
     call = node if isinstance(node, ast.Call) else None
     target = node if call is None else call.func
     if not (isinstance(target, ast.Attribute) and _is_mark(target.value)):
@@ -285,9 +281,7 @@ def core_tests(ids: Iterable[str], texts: Mapping[str, str]) -> frozenset[str]:
 
 
 def owed_ids(texts: Mapping[str, str]) -> frozenset[str]:
-    """Return the ids that a passing run must report: of tests that nothing can remove and whose
-    files, and shared files, have no skip.
-    """
+    """Return the ids that a passing run must report: nothing removes or skips their tests."""
     helpers = (text for name, text in texts.items() if not is_test_file(name))
     if any(map(_SKIPS.search, helpers)):
         return frozenset()

@@ -522,9 +522,7 @@ def extended_matrix(matrix: Matrix, axis: Axis, release: Version) -> Matrix | No
 
 
 def added_python(axis: InterpreterAxis, series: Version) -> Version:
-    """Return how a further series stands on the axis: with its first patch where every other one
-    names a patch, too.
-    """
+    """Return a further series as the axis writes them: with a patch if every other one has it."""
     has_patches = all(len(release.release) > 2 for release in axis.releases)
     return Version(f"{series}.0") if has_patches else series
 

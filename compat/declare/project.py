@@ -45,9 +45,7 @@ class Project(Value, frozen=True, kw_only=True):
     listed: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
     def of_group(self, name: str) -> tuple[str, ...]:
-        """Its includes (PEP 735) and the project's extras that it names are resolved. Raises
-        ValueError for an unknown or invalid group.
-        """
+        """Resolves includes (PEP 735) and own extras. Raises ValueError for an unknown group."""
         if canonicalize_name(name) not in map(canonicalize_name, self.groups):
             message = f"{PYPROJECT} has no dependency group {name!r}"
             raise ValueError(f"{message}; {choice(name, self.groups)}")
@@ -103,9 +101,7 @@ class _Document(Value, frozen=True, kw_only=True, rename="kebab"):
 
 
 def project_of(content: bytes, source: str = PYPROJECT) -> Project:
-    """Parse a pyproject.toml; raise DeclarationError for an invalid one. Of tools' own tables only
-    Poetry's name and groups are read.
-    """
+    """Raises DeclarationError. Of tools' own tables only Poetry's name and groups are read."""
     try:
         document = msgspec.convert(
             toml_document(content, source), _Document, dec_hook=decode_custom
@@ -168,9 +164,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def extras_in(requires_dist: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return the requirements of each extra in built metadata, without markers that hold for it on
-    this Python.
-    """
+    """Return the requirements of each extra in built metadata that hold on this Python."""
     extras: dict[str, list[str]] = {}
     for text in requires_dist:
         with suppress(InvalidRequirement):

@@ -365,9 +365,7 @@ def settled_releases(package: Package) -> tuple[Release, ...]:
 
 
 class Target(Value, frozen=True, kw_only=True):
-    """Where cells run: the series of Python and why these, those of them that this machine has, and
-    the platform.
-    """
+    """Where cells run: series of Python, why these, those of this machine, and the platform."""
 
     series: tuple[Version, ...]
     platform: str

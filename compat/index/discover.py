@@ -183,9 +183,7 @@ def _unknown(
 
 
 def _release_with_metadata(release: Release, source: ReleaseSource) -> Release:
-    """A wheel with another package's METADATA is set aside with the reason, and the next one
-    counts.
-    """
+    """Sets wheels with another package's METADATA aside, with the reason."""
     artifacts = list(release.artifacts)
     for number, artifact in enumerate(release.artifacts):
         if not artifact.is_wheel:
@@ -306,9 +304,7 @@ def _is_for(wheel: Artifact, series: set[str], platforms: set[str]) -> bool:
 
 
 def lowest_of(clauses: Iterable[Specifier], exact: bool = False) -> Version | None:
-    """Return the lowest version of a range (`>=`, `>`, `~=`, `==1.*`), or of an `exact` one, too;
-    None without one.
-    """
+    """Return the lowest version of a range (`>=`, `>`, `~=`, `==1.*`), or of an `exact` one."""
     bounds = [
         Version(part.version.removesuffix(".*"))
         for part in clauses

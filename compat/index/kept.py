@@ -83,9 +83,7 @@ def _decoded(text: str, source: str, trouble: str, *, is_whole: bool = False) ->
 
 
 def catalogue_with_axes(text: str, source: str, matrix: Matrix) -> Catalogue:
-    """Raises DeclarationError as `decode_catalogue` does, and for a text that is older than one of
-    the axes.
-    """
+    """Raises DeclarationError for a text that is no catalogue or that lacks one of the axes."""
     catalogue = decode_catalogue(text, source)
     known = {package.name for package in catalogue.packages}
     axes = [axis.package for axis in matrix.packages]

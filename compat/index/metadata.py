@@ -301,9 +301,7 @@ class MetadataReader:
         self._has_files: bool | None = None
 
     def published(self, artifact: Artifact) -> Published | None:
-        """Raises UnsoundFile when it belongs to another wheel, IndexUnreachable when it is not
-        available.
-        """
+        """Raises UnsoundFile for another wheel's metadata, IndexUnreachable without any."""
         if not artifact.is_wheel:
             return None
         path, published = None, None
@@ -321,9 +319,7 @@ class MetadataReader:
         return published
 
     def contents(self, artifact: Artifact) -> dict[str, str]:
-        """It is read by range requests; empty where the index does not support them, and for an
-        sdist.
-        """
+        """Read by range requests; empty without their support, and for an sdist."""
         if not artifact.is_wheel:
             return {}
         try:
@@ -342,9 +338,7 @@ class MetadataReader:
             return {}
 
     def sources(self, artifact: Artifact) -> dict[str, bytes]:
-        """The wheel is downloaded whole. Raises UnsoundFile for an unreadable wheel,
-        IndexUnreachable when it is not available.
-        """
+        """Downloads the whole wheel. Raises UnsoundFile if unreadable, or IndexUnreachable."""
         try:
             with whole_wheel(self._wheels, artifact) as file, zipfile.ZipFile(file) as wheel:
                 members = [info for info in wheel.infolist() if _is_module(info.filename)]

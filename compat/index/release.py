@@ -236,6 +236,4 @@ class ReleaseSource(Protocol):
         """Return a source that queries only that index, in the same way."""
 
     def published(self, artifact: Artifact) -> Published | None:
-        """Return the requirements in the artifact's own metadata; None for an sdist, whose metadata
-        is not reliable.
-        """
+        """Return the metadata's requirements; None for an sdist, where it is not reliable."""

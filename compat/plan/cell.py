@@ -71,9 +71,7 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def id(self) -> str:
-        """The cell's id, `py3.11-tf2.14-tff0.87.0+relaxed`; recipe `fresh` and the matrix's own
-        platform are omitted.
-        """
+        """`py3.11-tf2.14-tff0.87.0+relaxed`; without recipe `fresh` and its own platform."""
         recipe = "" if self.recipe == "fresh" else f"+{self.recipe}"
         platform = f"@{self.platform}" if self.platform else ""
         return self.unread or f"{self.place}{recipe}{platform}"

@@ -482,9 +482,7 @@ class Feasibility:
         return None
 
     def conflicting(self, cell: Cell) -> Obstacle | None:
-        """An axis that all of them reject is named alone; else each release with the first that it
-        rejects.
-        """
+        """Names an axis that all releases reject, else the first that each rejects."""
         if self._fitting(cell):
             return None
         subject, coordinate = self._subject, cell.on(self._subject.name)

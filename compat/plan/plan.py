@@ -78,9 +78,7 @@ class Plan(Value, frozen=True, kw_only=True):
 
 
 def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None = None) -> Plan:
-    """With `here`, the interpreter series of this machine, a cell whose interpreter is missing is
-    infeasible too.
-    """
+    """With `here`, the series of this machine, a cell of another one is infeasible."""
     facts = Feasibility(matrix, catalogue)
     fates = tuple(fate_of(facts, cell, here) for cell in every_cell(facts))
     waiting = {rule.name: rule for rule in facts.matrix.rules}

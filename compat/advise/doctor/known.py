@@ -42,9 +42,7 @@ def _data(name: str) -> Any:
 
 
 def corrected(package: str, version: Version, name: str) -> str:
-    """The bound on another package that conda-forge's maintainers added to a release, until a day
-    where they state one.
-    """
+    """The bound on another package that conda-forge's maintainers added to a release."""
     known = index(package)
     published = known.days.get(version, "") if known is not None else ""
     for releases, day, what, bound in _data("bounds").get(package, ()):
