@@ -274,10 +274,7 @@ def tested(proof: Answer) -> str:
 
 
 def obstructions(snapshot: Snapshot, request: Request) -> Iterator[str]:
-    """Yield why nothing that meets a request is proven.
-
-    Runs come first, then metadata and rules about the cells as published, then untested cells.
-    """
+    """Yield what blocks a request: runs, then metadata and rules, then untested cells."""
     known, subject = positions(snapshot), snapshot.matrix.subject
     asked = wanted_coordinates(request, known, snapshot.catalogue)
     matching = list(snapshot.having(asked))
@@ -392,10 +389,7 @@ class Recommended(Value, frozen=True):
 
 
 class Unproven(Value, frozen=True):
-    """No proven answer to the request: why, and the nearest proof with its differences, if any.
-
-    `changes` is the smallest change of the request that makes it provable.
-    """
+    """Why nothing proven meets the request, the nearest proof, and the least `changes` to it."""
 
     request: Request
     in_the_way: tuple[str, ...]
@@ -404,10 +398,7 @@ class Unproven(Value, frozen=True):
 
 
 class Advisor:
-    """Answers requests about one snapshot.
-
-    `locks` has the locks by cell, of which only those of proven cells are read.
-    """
+    """Answers requests about a snapshot. Of `locks`, by cell, only those of proofs are read."""
 
     def __init__(self, snapshot: Snapshot, locks: Mapping[str, Lock]) -> None:
         self.snapshot = snapshot
@@ -437,10 +428,7 @@ class Advisor:
         return frozenset(pair for pair in pairs if want.is_met_by(*pair))
 
     def answer(self, request: Request) -> Recommended | Unproven:
-        """Return the best proven combination that meets the request, or what blocks one.
-
-        No other that meets the request dominates it or an alternative.
-        """
+        """Return the best proof, and alternatives that none dominates, or what blocks one."""
         fitting, matrix = self.matching(request), self.snapshot.matrix
         matching = [proof for proof in fitting if not self._other_pins(proof, request)]
         if fitting and not matching:
@@ -515,8 +503,7 @@ class Advisor:
         return sorted(self.matching(request), key=lambda proof: self.ranks.order(proof, request))
 
     def first(self, request: Request) -> Answer | None:
-        matching = self.matching(request)
-        return min(matching, key=lambda proof: self.ranks.order(proof, request), default=None)
+        return next(iter(self.fitting(request)), None)
 
     def card(self, proof: Answer) -> Card:
         return Card(

@@ -25,10 +25,7 @@ _MOST_DAYS = 7
 
 
 class NamedBuild(Value, frozen=True):
-    """An installed build of a package under another name; names are normalised.
-
-    `day` is the date of the build, if its version shows it.
-    """
+    """An installed build under another, normalised name; `day` is that in its version."""
 
     name: str
     base: str
@@ -49,11 +46,7 @@ class NamedBuild(Value, frozen=True):
 def named_builds(
     versions: Mapping[str, Version], short: Mapping[str, str]
 ) -> tuple[NamedBuild, ...]:
-    """Return the differently named builds among installed packages, by normalised name.
-
-    `short` has packages by a shorter name with which builds may begin, and names of other packages
-    that look like builds.
-    """
+    """`short` has names with which builds may begin, and names that only look like builds."""
     return tuple(
         NamedBuild(name=name, base=base, version=version)
         for name, version in versions.items()

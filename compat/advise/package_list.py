@@ -103,10 +103,7 @@ def stated_python(text: str) -> Version | None:
 
 
 def listed_versions(text: str) -> dict[str, Version]:
-    """Return the versions in list lines inside another text, such as a question with a traceback.
-
-    These are exact pins, and columns with two blanks between.
-    """
+    """Return the exact pins, and columns with two blanks between, in another text."""
     versions: dict[str, Version] = {}
     for line in text.splitlines():
         stripped = line.strip().removeprefix("+ ")

@@ -55,10 +55,7 @@ class Want(Value, frozen=True):
 
 
 class Request(Value, frozen=True):
-    """A user's versions, the required capabilities, and the goal.
-
-    `wants` has at most one an axis, in axis order; `packages` has those on no axis.
-    """
+    """`wants` has at most one an axis, in axis order; `packages` has those on no axis."""
 
     wants: tuple[Want, ...] = ()
     packages: tuple[tuple[str, SpecifierSet], ...] = ()

@@ -272,10 +272,7 @@ def core_ids(patterns: Sequence[str], texts: Mapping[str, str]) -> frozenset[str
 
 
 def core_tests(ids: Iterable[str], texts: Mapping[str, str]) -> frozenset[str]:
-    """Return the tests that pytest always collects and that report under one of the ids.
-
-    A test is left out if its file does not show its id.
-    """
+    """Return the tests that pytest always collects whose files show one of the ids."""
     wanted, reported = frozenset(ids), _reported(texts)
     return frozenset(t for t in collectable_tests(texts) if reported.get(t, "") in wanted - {""})
 

@@ -8,15 +8,7 @@ import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from compat.declare.faults import (
-    Finding,
-    Path,
-    choice,
-    faults_of,
-    repeated,
-    shown,
-    unknown_axis,
-)
+from compat.declare.faults import Finding, Path, choice, faults_of, repeated, shown, unknown_axis
 from compat.declare.matrix import (
     ANY,
     InterpreterAxis,

@@ -17,11 +17,7 @@ from packaging.utils import canonicalize_name
 
 from compat.declare.faults import choice, suite_faults_at
 from compat.declare.matrix import Matrix, decode_custom
-from compat.declare.parsing import (
-    name_of_line,
-    parse_requirement,
-    poetry_range,
-)
+from compat.declare.parsing import name_of_line, parse_requirement, poetry_range
 from compat.declare.toml import toml_document
 from compat.errors import DeclarationError
 from compat.value import Value
@@ -314,10 +310,8 @@ def _kept(options: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def with_groups(matrix: Matrix, content: bytes | None, source: str) -> Matrix:
-    """Return the matrix with the requirements of the suite's groups and extras.
-
-    `content` is the repository's pyproject.toml. Leaves out packages that have an axis. Raises
-    DeclarationError for unknown groups and for what no lock can hold.
+    """Add what the suite's groups and extras require, without packages that have an axis.
+    Raises DeclarationError for an unknown one, and for what no lock can hold.
     """
     suite = matrix.suite
     if not suite.groups and not suite.extras:

@@ -55,11 +55,7 @@ def is_collected(path: str) -> bool:
 
 
 def suite_faults(matrix: Matrix, texts: Mapping[str, str] | None, source: str) -> tuple[Fault, ...]:
-    """Return what keeps a suite from running in any cell, or in those of the oldest interpreter.
-
-    `texts` are its Python files and its settings of pytest by their path below it; None without a
-    folder.
-    """
+    """`texts` are its Python files and settings of pytest by path; None without a folder."""
     if texts is None:
         message = f"{shown(matrix.suite.path)} is not a directory"
         return suite_faults_at(source, ("path",), message, "make it, with at least one test_*.py")

@@ -29,10 +29,7 @@ _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{DEEPEST + 1}}}")
 
 
 def toml_document(content: bytes, source: str) -> dict[str, Any]:
-    """Return the TOML 1.0 document, or raise DeclarationError.
-
-    Also rejects more than 256 KiB, nesting deeper than 16, and integers beyond 64 bits.
-    """
+    """Raises DeclarationError, also beyond 256 KiB, 16 levels, and integers of 64 bits."""
     if len(content) > MOST_BYTES:
         raise _refusal(
             "too-large", source, f"has {len(content)} bytes; allowed: at most {MOST_BYTES}"

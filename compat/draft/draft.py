@@ -28,13 +28,7 @@ from compat.index.discover import THREADS, discover, lowest_of
 from compat.index.kept import encode_catalogue
 from compat.index.metadata import wheel_to_read
 from compat.index.pypi import PyPISource
-from compat.index.release import (
-    Package,
-    Published,
-    Release,
-    ReleaseSource,
-    usable_wheels,
-)
+from compat.index.release import Package, Published, Release, ReleaseSource, usable_wheels
 from compat.plan.cell import Cell
 from compat.plan.plan import Feasible, plan
 from compat.plan.platform import accepted_tags, marker_values
@@ -400,16 +394,17 @@ def wheel_for(release: Release, series: Version, platform: str) -> bool:
 def weighed(requirement: Requirement, package: Package | None, target: Target) -> DraftAxis:
     """Releases without a wheel for the target are skipped: a cell builds nothing unasked."""
     known = DraftAxis(package=canonicalize_name(requirement.name), requirement=str(requirement))
+
+    def out(because: str) -> DraftAxis:
+        return msgspec.structs.replace(known, left_out=because)
+
     exact = [p for p in requirement.specifier if p.operator in ("==", "===")]
-    left_out = ""
     if requirement.url is not None:
-        left_out = "it is no release of the index"
-    elif package is None:
-        left_out = "the package index does not have it"
-    elif any("*" not in part.version for part in exact):
-        left_out = "it is pinned to one version"
-    if left_out or package is None:
-        return msgspec.structs.replace(known, left_out=left_out)
+        return out("it is no release of the index")
+    if package is None:
+        return out("the package index does not have it")
+    if any("*" not in part.version for part in exact):
+        return out("it is pinned to one version")
     lowest = lowest_of(requirement.specifier)
     later = [
         release
@@ -417,11 +412,9 @@ def weighed(requirement: Requirement, package: Package | None, target: Target) -
         if (lowest is None or release.version >= lowest) and target.has_wheel(release)
     ]
     versions = [release.version for release in later]
-    known = _with_series(msgspec.structs.replace(known, versions=tuple(versions)), MOST_SERIES)
-    if len(known.coordinates) < 2:
-        return msgspec.structs.replace(
-            known, left_out="only one series of it meets what is declared"
-        )
+    axis = _with_series(msgspec.structs.replace(known, versions=tuple(versions)), MOST_SERIES)
+    if len(axis.coordinates) < 2:
+        return out("only one series of it meets what is declared")
     moves, weight = list[str](), 0
     admitted = [version for version in versions if requirement.specifier.contains(version)]
     shut_out = [version for version in versions if admitted and version > max(admitted)]
@@ -442,7 +435,7 @@ def weighed(requirement: Requirement, package: Package | None, target: Target) -
         moves.append(f"{len(minors)} series since {versions[0]}")
     weight += min(len(minors), 9)
     return msgspec.structs.replace(
-        known, because=", ".join(moves), weight=weight, is_bounded=bool(shut_out)
+        axis, because=", ".join(moves), weight=weight, is_bounded=bool(shut_out)
     )
 
 

@@ -67,10 +67,7 @@ class ResponseLimits(Value, frozen=True):
 
 
 class BadAnswer(requests.RequestException):
-    """An answer that breaks a limit, breaks off, or has an error `status` (else 0).
-
-    The text is what the index did, with `{}` for it; `hint` is what to do.
-    """
+    """The text is what the index, `{}`, did; `hint` is what to do; `status` is 0 or an error's."""
 
     def __init__(self, what: str, hint: str, status: int = 0) -> None:
         super().__init__(what)
@@ -413,10 +410,7 @@ class MetadataReader:
 
 
 class RangedFile(io.RawIOBase):
-    """A remote file of which only the read parts are downloaded, by range requests.
-
-    Raises zipfile.BadZipFile when the server's answers violate RFC 9110.
-    """
+    """A remote file, read by range requests; zipfile.BadZipFile for an answer beside RFC 9110."""
 
     def __init__(self, web: Web, url: str) -> None:
         self._web, self._url = web, url

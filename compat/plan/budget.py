@@ -21,10 +21,7 @@ class Task(Value, frozen=True, kw_only=True):
 
 
 class Budget(Value, frozen=True, kw_only=True):
-    """A number of concurrent shards, and the seconds of each.
-
-    `overhead` of these seconds pass before its cells.
-    """
+    """Concurrent shards, the seconds of each, and of these the `overhead` before its cells."""
 
     seconds: float
     shards: int

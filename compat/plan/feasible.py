@@ -614,10 +614,7 @@ class Feasibility:
         return self._metadata.get(version)
 
     def moved(self, cell: Cell, axis: str, where: Outside = "moved") -> bool:
-        """Return whether every usable release of the subject rejects the coordinate.
-
-        With `older` or `newer`: whether it lies below, or above, all that they admit.
-        """
+        """Whether all usable releases reject it; by `where` as older or newer than theirs."""
         subject, python = cell.on(self._subject.name).version, cell.on(self._python).version
         coordinate = cell.on(axis).version
         if where == "moved" or not self._moved(subject, python, axis, coordinate):

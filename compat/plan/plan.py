@@ -68,10 +68,7 @@ Fate = Feasible | Infeasible
 
 
 class Plan(Value, frozen=True, kw_only=True):
-    """A partition of the cells: each is feasible or infeasible.
-
-    `unneeded` names rules that no cell needs.
-    """
+    """Each cell, feasible or infeasible; `unneeded` names rules that no cell needs."""
 
     fates: tuple[Fate, ...]
     unneeded: tuple[str, ...]

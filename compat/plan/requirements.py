@@ -11,10 +11,7 @@ from compat.value import Value
 
 
 class Asked(Value, frozen=True, kw_only=True):
-    """One requirement that holds, with its marker evaluated and removed.
-
-    `name` is normalised (PEP 503); `url` is empty for a release.
-    """
+    """A requirement that holds: `name` is normalised (PEP 503), `url` is empty for a release."""
 
     name: str
     specifier: SpecifierSet
