@@ -251,11 +251,11 @@ def collectable_tests(texts: Mapping[str, str]) -> frozenset[str]:
         names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
         deleted = {node.id for node in names if isinstance(node.ctx, ast.Del)}
         # pytest skips a class with a constructor, its own or inherited.
-        made = {owner for owner, node, _ in _functions(tree) if node.name == "__init__"}
+        constructed = {owner for owner, node, _ in _functions(tree) if node.name == "__init__"}
         for owner, node, test in _functions(tree):
             is_there = node.name not in deleted
             if owner is not None:
-                is_there = is_plain(owner, "Test") and not owner.bases and owner not in made
+                is_there = is_plain(owner, "Test") and not owner.bases and owner not in constructed
             if is_there and is_plain(node, "test"):
                 tests.add(f"{name}::{test}")
     return frozenset(tests)

@@ -28,7 +28,14 @@ from compat.index.discover import THREADS, discover, lowest_of
 from compat.index.kept import encode_catalogue
 from compat.index.metadata import wheel_to_read
 from compat.index.pypi import PyPISource
-from compat.index.release import Package, Published, Release, ReleaseSource, usable_wheels
+from compat.index.release import (
+    Catalogue,
+    Package,
+    Published,
+    Release,
+    ReleaseSource,
+    usable_wheels,
+)
 from compat.plan.cell import Cell
 from compat.plan.plan import Feasible, plan
 from compat.plan.platform import accepted_tags, marker_values
@@ -317,6 +324,12 @@ def smoke_cells(matrix: Matrix, cells: Iterable[Cell], here: frozenset[Version])
     return tuple(dict.fromkeys(ends))
 
 
+def _has_wheels(matrix: Matrix, catalogue: Catalogue, cell: Cell) -> bool:
+    python = cell.on(matrix.interpreters.name).version
+    members = (catalogue.members(axis, cell.on(axis.name).version) for axis in matrix.packages)
+    return all(any(wheel_for(r, python, matrix.platform) for r in releases) for releases in members)
+
+
 # So many versions of a dependency show where it starts and stops to work, and a first matrix still
 # runs within minutes. Chosen on 2026-11-23.
 MOST_SERIES = 4
@@ -555,19 +568,7 @@ def draft_of(
     catalogue = discover(matrix, source)
     planned = plan(matrix, catalogue)
     cells = [f.cell for f in planned.fates if isinstance(f, Feasible) and f.cell.recipe == "fresh"]
-    with_wheels = [
-        cell
-        for cell in cells
-        for python in [cell.on(matrix.interpreters.name).version]
-        if all(
-            any(
-                wheel_for(r, python, matrix.platform)
-                for r in catalogue.members(axis, place.version)
-            )
-            for axis, place in zip(matrix.axes, cell.coordinates, strict=True)
-            if axis.package
-        )
-    ]
+    with_wheels = [cell for cell in cells if _has_wheels(matrix, catalogue, cell)]
     quick = smoke_cells(matrix, with_wheels, target.here)
     needed = [
         msgspec.structs.replace(axis, is_bounded=axis.is_bounded and is_needed)

@@ -112,9 +112,8 @@ def fate_of(facts: Feasibility, cell: Cell, here: frozenset[Version] | None = No
 def counts(fates: Iterable[Fate]) -> dict[str, Counter[str]]:
     table: dict[str, Counter[str]] = {recipe: Counter() for recipe in RECIPES}
     for fate in fates:
-        table[fate.cell.recipe][
-            "feasible" if isinstance(fate, Feasible) else fate.obstacle.kind
-        ] += 1
+        kind = "feasible" if isinstance(fate, Feasible) else fate.obstacle.kind
+        table[fate.cell.recipe][kind] += 1
     return table
 
 
