@@ -19,7 +19,7 @@ _ERRORS = {
 
 
 def shows(text: Text, signs_of_cause: tuple[Sign, ...]) -> bool:
-    whole = flat(text)
+    whole = _flat(text)
 
     def is_there(part: str) -> bool:
         sign = rf"(?<![\w-]){re.escape(part)}(?![\w-]|\.\w)"
@@ -28,13 +28,17 @@ def shows(text: Text, signs_of_cause: tuple[Sign, ...]) -> bool:
     return any(all(map(is_there, sign)) for sign in signs_of_cause)
 
 
-def flat(text: Text) -> str:
+def flat(text: str) -> str:
     """Return a text for the search of signs: without quotes, in lower case, with `-` for `_`."""
+    return _flat(Text(text))
+
+
+def _flat(text: Text) -> str:
     return text.flat.replace("'", "").lower().replace("_", "-")
 
 
 def signs(failed: Failed) -> tuple[Sign, ...]:
-    return tuple(tuple(flat(Text(part)) for part in sign) for sign in _signs(failed))
+    return tuple(tuple(map(flat, sign)) for sign in _signs(failed))
 
 
 def _signs(failed: Failed) -> Iterator[Sign]:
