@@ -58,35 +58,32 @@ class AsPublished(Value, frozen=True):
 
 def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
     pins = (f"'{pinned(axis, cell)}'" for axis in snapshot.matrix.packages)
-    command = f"pip install {' '.join(pins)}"
     fresh = cell.id.partition("+")[0]
-    entry = snapshot.by_id.get(fresh)
-    install = plain_install(snapshot, fresh)
+    entry, install = snapshot.by_id.get(fresh), plain_install(snapshot, fresh)
+    state: Literal["works", "fails", "unknown"] = "fails"
     if install is not None and install.ground in ("resolver", "clause"):
         if install.state == "resolves":
-            sentence = f"resolves on {install.on}, and was not run"
-            return AsPublished(command=command, state="unknown", sentence=sentence)
-        if install.state == "needs-build":
+            state, sentence = "unknown", f"resolves on {install.on}, and was not run"
+        elif install.state == "needs-build":
             sentence = f"needs a build from source, checked on {install.on}: {install.because}"
-            return AsPublished(command=command, state="unknown", sentence=sentence)
-        sentence = f"does not resolve: {install.outcome}, checked on {install.on}"
-        missing = str(install.outcome).partition("no-artifact(")[2]
-        for source in snapshot.matrix.sources:
-            if missing.startswith(tuple(source.package + mark for mark in "=<>~!")):
-                sentence += f"; with --find-links {source.find_links} an older file may fit"
-        return AsPublished(command=command, state="fails", sentence=sentence)
-    if entry is None or entry.kind == "unknown":
-        return AsPublished(command=command, state="unknown", sentence="was not tried so far")
-    if entry.kind == "works":
-        sentence = f"{verdict_clause(entry)}, tested on {entry.latest}"
-        return AsPublished(command=command, state="works", sentence=sentence)
-    if entry.kind == "infeasible" or entry.outcome is None:
+            state = "unknown"
+        else:
+            sentence = f"does not resolve: {install.outcome}, checked on {install.on}"
+            missing = str(install.outcome).partition("no-artifact(")[2]
+            for source in snapshot.matrix.sources:
+                if missing.startswith(tuple(source.package + mark for mark in "=<>~!")):
+                    sentence += f"; with --find-links {source.find_links} an older file may fit"
+    elif entry is None or entry.kind == "unknown":
+        state, sentence = "unknown", "was not tried so far"
+    elif entry.kind == "works":
+        state, sentence = "works", f"{verdict_clause(entry)}, tested on {entry.latest}"
+    elif entry.kind == "infeasible" or entry.outcome is None:
         sentence = f"cannot work: {'; '.join(entry.reasons)}"
     elif entry.kind == "partial" and entry.score.words:
         sentence = f"{verdict_clause(entry)}: {entry.score.words}; tested on {entry.latest}"
     else:
         sentence = f"{verdict_clause(entry)}: {entry.outcome}, tested on {entry.latest}"
-    return AsPublished(command=command, state="fails", sentence=sentence)
+    return AsPublished(command=f"pip install {' '.join(pins)}", state=state, sentence=sentence)
 
 
 class Ranks:
@@ -95,7 +92,7 @@ class Ranks:
     def __init__(self, snapshot: Snapshot, proofs: tuple[Answer, ...]) -> None:
         self.positions = positions(snapshot)
         self._subject = snapshot.matrix.subject
-        axes = _order(snapshot.matrix)
+        axes = [axis.name for axis in _order(snapshot.matrix)]
         every = [
             tuple([self.positions[axis][proof.cell.on(axis).version] for axis in axes])
             for proof in proofs
@@ -202,10 +199,10 @@ def positions(snapshot: Snapshot) -> dict[str, dict[Version, int]]:
     return by_axis
 
 
-def _order(matrix: Matrix) -> tuple[str, ...]:
+def _order(matrix: Matrix) -> tuple[Axis, ...]:
     """The axes as combinations are compared by them: the subject, its packages, the Python."""
-    subject, others = matrix.subject, (axis.name for axis in matrix.packages)
-    return subject, *(name for name in others if name != subject), matrix.interpreters.name
+    others = (axis for axis in matrix.packages if axis.name != matrix.subject)
+    return matrix.subject_axis, *others, matrix.interpreters
 
 
 def _alternatives(matrix: Matrix, best: Answer, others: Sequence[Answer]) -> list[Answer]:
@@ -257,9 +254,7 @@ def _better_in(matrix: Matrix, one: Answer, other: Answer) -> Iterator[tuple[str
         yield "recipe", "as published, with nothing lifted", loss
     elif one.changed < other.changed:
         yield "pins", f"with only {pins(one)}", f"with {pins(other)}"
-    companions = (axis for axis in matrix.packages if axis.name != matrix.subject)
-    axes: tuple[Axis, ...] = (matrix.subject_axis, *companions, matrix.interpreters)
-    for axis in axes:
+    for axis in _order(matrix):
         name = axis.name
         if one.cell.on(name).version > other.cell.on(name).version:
             newer, older = (f"{label(axis)} {each.version(name)}" for each in (one, other))
@@ -279,10 +274,7 @@ def tested(proof: Answer) -> str:
 
 
 def obstructions(snapshot: Snapshot, request: Request) -> Iterator[str]:
-    """Yield why nothing that meets a request is proven.
-
-    Runs come first, then metadata and rules about the cells as published, then untested cells.
-    """
+    """Yield what blocks a request: runs, then metadata and rules, then untested cells."""
     known, subject = positions(snapshot), snapshot.matrix.subject
     asked = wanted_coordinates(request, known, snapshot.catalogue)
     matching = list(snapshot.having(asked))
@@ -290,8 +282,8 @@ def obstructions(snapshot: Snapshot, request: Request) -> Iterator[str]:
         nowhere = (want for want in request.wants if not asked[want.axis.name])
         yield from (unavailable(want, snapshot.catalogue) for want in nowhere)
         return
-    order = _order(snapshot.matrix)
-    matching.sort(key=lambda e: [-known[axis][e.cell.on(axis).version] for axis in order])
+    order = [(axis.name, known[axis.name]) for axis in _order(snapshot.matrix)]
+    matching.sort(key=lambda e: [-numbers[e.cell.on(name).version] for name, numbers in order])
     tried = [entry for entry in matching if entry.is_tested]
     if tried:
         others = len(tried) - 1
@@ -397,10 +389,7 @@ class Recommended(Value, frozen=True):
 
 
 class Unproven(Value, frozen=True):
-    """No proven answer to the request: why, and the nearest proof with its differences, if any.
-
-    `changes` is the smallest change of the request that makes it provable.
-    """
+    """Why nothing proven meets the request, the nearest proof, and the least `changes` to it."""
 
     request: Request
     in_the_way: tuple[str, ...]
@@ -409,10 +398,7 @@ class Unproven(Value, frozen=True):
 
 
 class Advisor:
-    """Answers requests about one snapshot.
-
-    `locks` has the locks by cell, of which only those of proven cells are read.
-    """
+    """Answers requests about a snapshot. Of `locks`, by cell, only those of proofs are read."""
 
     def __init__(self, snapshot: Snapshot, locks: Mapping[str, Lock]) -> None:
         self.snapshot = snapshot
@@ -442,27 +428,24 @@ class Advisor:
         return frozenset(pair for pair in pairs if want.is_met_by(*pair))
 
     def answer(self, request: Request) -> Recommended | Unproven:
-        """Return the best proven combination that meets the request, or what blocks one.
-
-        No other that meets the request dominates it or an alternative.
-        """
+        """Return the best proof, and alternatives that none dominates, or what blocks one."""
         fitting, matrix = self.matching(request), self.snapshot.matrix
         matching = [proof for proof in fitting if not self._other_pins(proof, request)]
         if fitting and not matching:
             return self._with_other_pins(fitting, request)
         if not matching:
-            tagged = _unpublished(self.snapshot.matrix, request)
-            ways = (*obstructions(self.snapshot, request), *tagged)
-            if not self.proofs:
-                return Unproven(request=request, in_the_way=ways, nearest=None, changes=())
+            ways = (*obstructions(self.snapshot, request), *_unpublished(matrix, request))
             asked = wanted_coordinates(request, self.ranks.positions, self.snapshot.catalogue)
             nearest, _ = min(
                 self.candidates(request),
                 key=lambda pair: self.ranks.distance(pair[0], pair[1], request, asked),
+                default=(None, ()),
             )
-            changes = tuple(self._changes(nearest, request))
             return Unproven(
-                request=request, in_the_way=ways, nearest=self.card(nearest), changes=changes
+                request=request,
+                in_the_way=ways,
+                nearest=None if nearest is None else self.card(nearest),
+                changes=() if nearest is None else tuple(self._changes(nearest, request)),
             )
         best, *others = self.ranks.undominated(matching, request)
         return Recommended(
@@ -520,8 +503,7 @@ class Advisor:
         return sorted(self.matching(request), key=lambda proof: self.ranks.order(proof, request))
 
     def first(self, request: Request) -> Answer | None:
-        matching = self.matching(request)
-        return min(matching, key=lambda proof: self.ranks.order(proof, request), default=None)
+        return next(iter(self.fitting(request)), None)
 
     def card(self, proof: Answer) -> Card:
         return Card(

@@ -47,6 +47,7 @@ from compat.value import Value
 State = Literal["proven", "unproven", "broken"]
 # What `pip freeze` omits: https://pip.pypa.io/en/stable/cli/pip_freeze/ (--all), 2026-11-23.
 _NOT_IN_FREEZE = frozenset(("pip", "setuptools", "wheel", "distribute"))
+_OPPOSITE = {"<=": ">", ">=": "<", "<": ">=", ">": "<="}
 
 
 class ImportGuard(Value, frozen=True, array_like=True):
@@ -105,9 +106,7 @@ def diagnosis(known: KnownFacts, packages: PackageList, message: Case | None = N
 
 
 def touches(matrix: Matrix, packages: PackageList, message: Case | None) -> bool:
-    """Return whether a message mentions a matrix's subject or its findings blame it; without a
-    message, whether a list has it or a differently named build of it.
-    """
+    """Return whether a message mentions or blames the subject, or a list has it or a build."""
     package = matrix.subject_axis.normalised_name
     if message is not None:
         blamed = {name for finding in message.findings for name in finding.packages}
@@ -164,6 +163,7 @@ class _Question:
         self.matrix, self.catalogue = known.snapshot.matrix, known.snapshot.catalogue
         self.python, self.versions = packages.python, packages.versions
         self.subject = str(self.matrix.subject_axis.normalised_name)
+        self._interpreter = self.matrix.interpreters.name
         self.axes = {str(axis.normalised_name): axis for axis in self.matrix.packages}
         self.short = short_names(self.matrix)
         self.stand_ins = stand_ins(packages.versions, self.short)
@@ -244,10 +244,13 @@ class _Question:
     def _pins(
         self, problems: Sequence[Finding], needs: Sequence[Requirement], near: TestedSet | None
     ) -> Iterator[tuple[str, Version]]:
-        """The nearest tested set's version of each package at fault, where another version fixes it
-        and all known problems.
-        """
-        if near is None or not all(map(self._is_mended_by_version, problems)):
+        """The nearest tested versions of the packages at fault, if they fix all problems."""
+        for problem in problems:
+            # A message shows that the subject's release does not fit, and not which one does.
+            fixed = (PYTHON, self.subject) if problem.ground == "message" else (PYTHON,)
+            if not problem.needs or problem.packages[0] in fixed:
+                return
+        if near is None:
             return
         for name in dict.fromkeys(problem.packages[0] for problem in problems):
             version, own = near.pins.get(name), [need for need in needs if need.name == name]
@@ -256,11 +259,6 @@ class _Question:
             if self.versions.get(name) != version:
                 yield name, version
 
-    def _is_mended_by_version(self, problem: Finding) -> bool:
-        # A message shows that the subject's release does not fit, and not which one does.
-        fixed = (PYTHON, self.subject) if problem.ground == "message" else (PYTHON,)
-        return bool(problem.needs) and problem.packages[0] not in fixed
-
     # ---- tested sets
 
     @cached_property
@@ -268,7 +266,7 @@ class _Question:
         return None if self.python is None else Version(minor_series(self.python))
 
     def _series_of(self, tested: TestedSet) -> Version:
-        return tested.entry.cell.on(self.matrix.interpreters.name).version
+        return tested.entry.cell.on(self._interpreter).version
 
     @cached_property
     def _of_suites(self) -> frozenset[str]:
@@ -395,11 +393,10 @@ class _Question:
         assert isinstance(outcome, Failed), "what is red has failed"
         issue = self.known.snapshot.explained(entry)
         spoken_of = involved(outcome, self.known.pins.get(entry.cell.id, {}), {})
-        needs = ""
-        if issue is not None:
-            conditions = dict(issue.when.as_table())
-            # An explanation that holds below a version shows what fixes it.
-            needs = _opposite(conditions.get(self.matrix.interpreters.name, ""))
+        # An explanation that holds below a version shows what fixes it.
+        conditions = {} if issue is None else issue.when.as_table()
+        simple = re.fullmatch(r"(<=|>=|<|>)([^,]+)", conditions.get(self._interpreter, ""))
+        needs = f"python{_OPPOSITE[simple[1]]}{simple[2]}" if simple else ""
         return Finding(
             cause=outcome.cause,
             packages=(PYTHON, *spoken_of) if needs else spoken_of,
@@ -407,7 +404,7 @@ class _Question:
             ground="run",
             because="" if issue is None else issue.because,
             link="" if issue is None else issue.link or "",
-            needs=f"python{needs}" if needs else "",
+            needs=needs,
             capability=outcome.subject if outcome.stage == "test" else "",
         )
 
@@ -430,13 +427,16 @@ class _Question:
         for guard in self.known.guards:
             need = requirement_of(guard.requirement)
             installed = None if need is None else self.versions.get(need.name)
-            if need is None or installed is None or _admits(need, installed):
-                continue
-            if str(self.versions.get(guard.of)) != guard.version:
-                continue
-            words = {"who": f"{guard.of} {guard.version}", "needs": guard.requirement}
-            words |= {"cell": guard.cell, "there": f"{need.name} {installed}"}
-            yield finding_of("guarded", [need.name, guard.of], **words)
+            is_of = str(self.versions.get(guard.of)) == guard.version
+            if (
+                need is not None
+                and installed is not None
+                and is_of
+                and not _admits(need, installed)
+            ):
+                words = {"who": f"{guard.of} {guard.version}", "needs": guard.requirement}
+                words |= {"cell": guard.cell, "there": f"{need.name} {installed}"}
+                yield finding_of("guarded", [need.name, guard.of], **words)
 
     # ---- problems from a message
 
@@ -477,9 +477,7 @@ class _Question:
         return frozenset({PYTHON, *pinned, *required, *named})
 
     def _findings(self, message: Case) -> Iterator[Finding]:
-        """The doctor's findings, under the matrix's names, if the message mentions its subject, or
-        the matrix knows a package in question.
-        """
+        """The doctor's findings about this matrix's packages, under their names here."""
         speaks = _speaks_of(self.matrix, message)
         # The subject's module may have another name than its package.
         module = str(canonicalize_name(self.matrix.suite.module or self.subject))
@@ -499,9 +497,7 @@ class _Question:
                 yield msgspec.structs.replace(finding, packages=packages, needs=needs)
 
     def _tried_versions(self) -> dict[str, Version]:
-        """The axes' packages in a message: a subject without a version is the newest that requires
-        what pip was downloading for it.
-        """
+        """The versions of axes in a message; the subject's may follow from what it requires."""
         if self.message is None:
             return {}
         mentioned = {n: v for n, v in self.message.versions.items() if n in self.axes}
@@ -516,12 +512,10 @@ class _Question:
         fitting = [
             version
             for version, release in self._releases.get(self.subject, {}).items()
-            if release.published is not None
-            and asked
+            if asked
             <= {
                 (need.name, need.specifier)
-                for text in release.published.requires_dist
-                if (need := requirement_of(text)) is not None
+                for need in filter(None, map(requirement_of, release.requires))
             }
         ]
         return mentioned | ({self.subject: fitting[-1]} if fitting else {})
@@ -529,9 +523,7 @@ class _Question:
     # ---- problems from names and dates of builds
 
     def _of_builds(self) -> Iterator[Finding]:
-        """Overlapping builds of one package, and nightly builds of other weeks
-        than the subject's.
-        """
+        """Overlapping builds of one package, and nightly builds of other weeks."""
         strangers = of_other_days(self.subject, self.versions, self.short)
         if strangers:
             nightly, *others = strangers
@@ -560,11 +552,11 @@ class _Question:
             for package, specifier in self._asked(published):
                 build = self.stand_ins.get(package)
                 present = self.versions.get(package) if build is None else build.version
-                if present is None and not self.packages.is_whole:
-                    continue
-                if present is not None and specifier.contains(present, prereleases=True):
-                    continue
-                if self._is_broken_alike(name, package, present):
+                if (
+                    (present is None and not self.packages.is_whole)
+                    or (present is not None and specifier.contains(present, prereleases=True))
+                    or self._is_broken_alike(name, package, present)
+                ):
                     continue
                 stands = f"in its place {build}" if build is not None else f"{package} {present}"
                 present_as = f"and {stands} is installed" if present else "which is not installed"
@@ -573,24 +565,20 @@ class _Question:
                 yield finding_of(kind, [package, name], **words)
 
     def _is_broken_alike(self, name: str, package: str, installed: Version | None) -> bool:
-        """Whether a working set with equal versions on the axes violates a
-        requirement of `name`.
-        """
-        for tested in self.sets:
-            cell = tested.entry.cell
-            if not tested.is_proof or tested.pins.get(name) != self.versions[name]:
-                continue
-            if any(
-                axis.select.coordinate(self.versions[each]) != cell.on(axis.name).version
-                for each, axis in self.axes.items()
-                if each in self.versions
-            ):
-                continue
-            if package == PYTHON and self._series == self._series_of(tested):
-                return True
-            if package != PYTHON and tested.pins.get(package) == installed:
-                return True
-        return False
+        """Whether a working set with these versions violates it as well."""
+        axes = [(self.versions[n], axis) for n, axis in self.axes.items() if n in self.versions]
+        return any(
+            self._series == self._series_of(tested)
+            if package == PYTHON
+            else tested.pins.get(package) == installed
+            for tested in self.sets
+            if tested.is_proof
+            and tested.pins.get(name) == self.versions[name]
+            and all(
+                axis.select.coordinate(version) == tested.entry.cell.on(axis.name).version
+                for version, axis in axes
+            )
+        )
 
     def _of_python(
         self, name: str, published: Published | None
@@ -627,9 +615,7 @@ class _Question:
 
     @cached_property
     def _metadata(self) -> dict[str, Published | None]:
-        """The metadata of the subject and its dependencies, level by level; of a list that of every
-        package in the catalogue.
-        """
+        """That of the subject's tree; of a list that of all its packages in the catalogue."""
         if not self.packages.is_whole:
             names = (self.subject, *(name for name in self._releases if name != self.subject))
             return {
@@ -654,27 +640,17 @@ class _Question:
 
     def _asked(self, published: Published | None) -> Iterator[tuple[str, SpecifierSet]]:
         """The requirements that hold; without a Python only those without a marker."""
-        if self.python is not None:
-            for asked in active(published, self._markers):
-                if not asked.url:
-                    yield asked.name, asked.specifier
-            return
-        for text in () if published is None else published.requires_dist:
-            requirement = parsed(text)
-            if requirement is not None and requirement.marker is None and not requirement.url:
-                yield canonicalize_name(requirement.name), requirement.specifier
+        if published is not None and self.python is None:
+            plain = filter(None, map(parsed, published.requires_dist))
+            texts = tuple(str(requirement) for requirement in plain if requirement.marker is None)
+            published = msgspec.structs.replace(published, requires_dist=texts)
+        for asked in active(published, self._markers):
+            if not asked.url:
+                yield asked.name, asked.specifier
 
 
 def _admits(need: Requirement, version: Version) -> bool:
     return need.specifier.contains(version, prereleases=True)
-
-
-def _opposite(condition: str) -> str:
-    """The specifier that excludes all of a simple one: `>=3.9` for `<3.9`."""
-    for operator, other in (("<=", ">"), (">=", "<"), ("<", ">="), (">", "<=")):
-        if condition.startswith(operator) and "," not in condition:
-            return f"{other}{condition.removeprefix(operator)}"
-    return ""
 
 
 def _named_packages(outcome: Failed) -> set[str]:
@@ -710,9 +686,7 @@ def files_of_known(
     text_of: Callable[[str], str | None],
     records_of: Callable[[str], Iterable[Record]],
 ) -> KnownFiles:
-    """`cells` are those with a lock, of which `text_of` returns the text and `records_of` the runs.
-    They are read only where that is not cached.
-    """
+    """`cells` have a lock. Texts and runs are read only if their content is not cached."""
 
     def read() -> KnownFiles:
         texts = {cell: text for cell in cells if (text := text_of(cell)) is not None}

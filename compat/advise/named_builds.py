@@ -25,10 +25,7 @@ _MOST_DAYS = 7
 
 
 class NamedBuild(Value, frozen=True):
-    """An installed build of a package under another name; names are normalised.
-
-    `day` is the date of the build, if its version shows it.
-    """
+    """An installed build under another, normalised name; `day` is that in its version."""
 
     name: str
     base: str
@@ -49,11 +46,7 @@ class NamedBuild(Value, frozen=True):
 def named_builds(
     versions: Mapping[str, Version], short: Mapping[str, str]
 ) -> tuple[NamedBuild, ...]:
-    """Return the differently named builds among installed packages, by normalised name.
-
-    `short` has packages by a shorter name with which builds may begin, and names of other packages
-    that look like builds.
-    """
+    """`short` has names with which builds may begin, and names that only look like builds."""
     return tuple(
         NamedBuild(name=name, base=base, version=version)
         for name, version in versions.items()
@@ -110,9 +103,7 @@ def short_names(matrix: "Matrix") -> dict[str, str]:
 
 
 def is_own_name(name: str) -> bool:
-    """Return whether a module of that name may be the user's or Python's own, so that the name
-    alone identifies no package.
-    """
+    """Return whether a module of that name may be the user's or Python's own."""
     module = name.replace("-", "_").lower()
     return (
         module.startswith(("my_", "_"))

@@ -7,6 +7,7 @@ poetry, uv and pipenv. Lines that are not understood are reported unchanged, nev
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -66,17 +67,21 @@ class PackageList(Value, frozen=True):
 
 
 def read_list(text: str, python: Version | None = None) -> PackageList:
-    """`python` decides markers; without it every marked line counts. Raises UsageError for a text
-    that is too long for a list.
-    """
+    """`python` decides markers; without it all hold. Raises UsageError for a too long text."""
     if len(text) > MOST_CHARACTERS:
         raise UsageError.of(
             f"is no list of packages: longer than {MOST_CHARACTERS // 1_000_000} million characters"
         )
     python = python or stated_python(text)
     pairs, unread = _pairs(text, python)
-    asked = {line: _range(line, python) for line in unread}
-    unread = [line for line in unread if asked[line] is None]
+    needs = {line: requirement_of(line) for line in unread if len(line) <= _LONGEST_LINE}
+    # Requirements without an exact version.
+    wishes = {
+        line: need
+        for line, need in needs.items()
+        if need and need.specifier and not need.url and _holds(need.marker, python)
+    }
+    unread = [line for line in unread if line not in wishes]
     versions: dict[str, Version] = {}
     for name, version in pairs:
         if name == "python":
@@ -88,7 +93,7 @@ def read_list(text: str, python: Version | None = None) -> PackageList:
         python=python,
         unread=tuple(unread[:_UNREAD_KEPT]),
         unread_count=len(unread),
-        ranges=dict(wish for wish in asked.values() if wish is not None),
+        ranges={need.name: str(need.specifier) for need in wishes.values()},
     )
 
 
@@ -98,10 +103,7 @@ def stated_python(text: str) -> Version | None:
 
 
 def listed_versions(text: str) -> dict[str, Version]:
-    """Return the versions in list lines inside another text, such as a question with a traceback.
-
-    These are exact pins, and columns with two blanks between.
-    """
+    """Return the exact pins, and columns with two blanks between, in another text."""
     versions: dict[str, Version] = {}
     for line in text.splitlines():
         stripped = line.strip().removeprefix("+ ")
@@ -152,10 +154,13 @@ def _pair(line: str, python: Version | None) -> list[tuple[str, Version]] | None
         return None
     requirement = requirement_of(line)
     if requirement is not None:
-        if requirement.marker is not None and not _holds(requirement.marker, python):
+        if not _holds(requirement.marker, python):
             return []
+        version = None
         if requirement.url:
-            version = _version_of_file(requirement.url)
+            with suppress(InvalidWheelFilename, InvalidVersion):
+                name = requirement.url.partition("#")[0].rpartition("/")[2]
+                version = parse_wheel_filename(name)[1]
         else:
             clauses = list(requirement.specifier)
             exact = [c for c in clauses if c.operator in ("==", "===") and "*" not in c.version]
@@ -168,28 +173,13 @@ def _pair(line: str, python: Version | None) -> list[tuple[str, Version]] | None
     return None if match is None or version is None else [(canonicalize_name(match[1]), version)]
 
 
-def _range(line: str, python: Version | None) -> tuple[str, str] | None:
-    """A line's requirement without an exact version; None for other lines."""
-    need = requirement_of(line) if len(line) <= _LONGEST_LINE else None
-    if need is None or need.url or (need.marker is not None and not _holds(need.marker, python)):
-        return None
-    return (need.name, str(need.specifier)) if need.specifier else None
-
-
-def _holds(marker: Marker, python: Version | None) -> bool:
+def _holds(marker: Marker | None, python: Version | None) -> bool:
     """Whether a marker admits the Python; where that is unknown, every marker does."""
-    if python is None:
+    if marker is None or python is None:
         return True
     from compat.plan.platform import marker_values
 
     return marker.evaluate(marker_values(python, "x86_64-manylinux_2_31"))
-
-
-def _version_of_file(url: str) -> Version | None:
-    try:
-        return parse_wheel_filename(url.partition("#")[0].rpartition("/")[2])[1]
-    except (InvalidWheelFilename, InvalidVersion):
-        return None
 
 
 def _json(text: str) -> list[tuple[str, Version]] | None:
@@ -199,23 +189,16 @@ def _json(text: str) -> list[tuple[str, Version]] | None:
         return None
     if isinstance(content, dict):
         default = content.get("default")
-        content = (
-            [{"name": name, **entry} for name, entry in default.items() if isinstance(entry, dict)]
-            if isinstance(default, dict)
-            else []
-        )
-    if not isinstance(content, list):
-        return None
+        locked = default.items() if isinstance(default, dict) else ()
+        content = [{"name": n, **entry} for n, entry in locked if isinstance(entry, dict)]
     pairs: list[tuple[str, Version]] = []
-    for entry in content:
-        name, version = (
-            (entry.get("name"), entry.get("version")) if isinstance(entry, dict) else (None, None)
-        )
-        if isinstance(name, str) and isinstance(version, str):
+    for entry in content if isinstance(content, list) else ():
+        row = entry if isinstance(entry, dict) else {}
+        name, version = row.get("name"), row.get("version")
+        if isinstance(name, str) and isinstance(version, str) and re.fullmatch(_NAME, name):
             parsed = version_of(version.removeprefix("=="))
-            if parsed is not None and re.fullmatch(_NAME, name):
-                pairs.append((canonicalize_name(name), parsed))
-    return pairs
+            pairs += [] if parsed is None else [(canonicalize_name(name), parsed)]
+    return pairs if isinstance(content, list) else None
 
 
 def _locked(text: str) -> Iterator[tuple[str, Version]]:

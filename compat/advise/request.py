@@ -42,9 +42,7 @@ class Want(Value, frozen=True):
 
     @property
     def is_possible(self) -> bool:
-        """Whether a version could satisfy it: a named one, the next in each of its numbers, or one
-        below them all.
-        """
+        """Whether a version could satisfy it: one at, above or below those that it names."""
         above = (
             Version(".".join(map(str, (*bound.release[:part], bound.release[part] + 1))))
             for bound in (Version(f"{version.base_version}.0.0") for version in self.bounds)
@@ -57,10 +55,7 @@ class Want(Value, frozen=True):
 
 
 class Request(Value, frozen=True):
-    """A user's versions, the required capabilities, and the goal.
-
-    `wants` has at most one an axis, in axis order; `packages` has those on no axis.
-    """
+    """`wants` has at most one an axis, in axis order; `packages` has those on no axis."""
 
     wants: tuple[Want, ...] = ()
     packages: tuple[tuple[str, SpecifierSet], ...] = ()
@@ -89,13 +84,26 @@ def request_of(
         spoken = (axis.name, axis.short, label(axis))
         axes |= {canonicalize_name(spelling): axis for spelling in spoken}
     for word in _joined(words, axes):
-        requirement = _requirement(word)
+        try:
+            requirement = Requirement(word)
+        except InvalidRequirement as error:
+            hint = "requirements look like python==3.10 or 'name>=1,<2'"
+            raise UsageError.of(f"{word[:80]!r} is not a requirement", hint=hint) from error
+        if requirement.extras or requirement.marker is not None or requirement.url:
+            message = f"{word[:80]!r} has more than a name and versions"
+            raise UsageError.of(message, hint="leave out extras and markers")
         name = canonicalize_name(requirement.name)
         spelt[name] = requirement.name
         into, key = (asked, axes[name].name) if name in axes else (beside, name)
         into[key] = into.get(key, SpecifierSet()) & requirement.specifier
-    if beside:
-        _refuse_unknown({name: spelt[name] for name in beside}, {*axes, *locked()}, matrix)
+    known = {*axes, *locked()} if beside else set()
+    for package in beside:
+        if package not in known:
+            near = difflib.get_close_matches(package, known, n=1)
+            labels = ", ".join(map(label, matrix.axes))
+            hint = f"did you mean {near[0]}?" if near else f"its axes are {labels}"
+            message = f"matrix {matrix.name!r} has no axis and no lock with {spelt[package]!r}"
+            raise UsageError.of(message, hint=hint)
     wants = tuple(
         Want(axis=axis, specifier=asked[axis.name]) for axis in matrix.axes if axis.name in asked
     )
@@ -105,12 +113,13 @@ def request_of(
             raise UsageError.of(
                 f"no version of {label(want.axis)} is {clauses}", hint="ask about one at a time"
             )
-    return Request(
-        wants=wants,
-        packages=tuple(beside.items()),
-        needs=tuple(_need(need, capabilities) for need in dict.fromkeys(needs)),
-        goal=goal,
-    )
+    needs = tuple(dict.fromkeys(needs))
+    for need in needs:
+        if need not in capabilities:
+            near = difflib.get_close_matches(need, capabilities, n=1)
+            hint = f"did you mean {near[0]}?" if near else _known(capabilities)
+            raise UsageError.of(f"no capability {need!r}", hint=hint)
+    return Request(wants=wants, packages=tuple(beside.items()), needs=needs, goal=goal)
 
 
 def exactly(axis: Axis, version: Version) -> Want:
@@ -186,19 +195,6 @@ def label(axis: Axis) -> str:
     return axis.package or "Python"
 
 
-def _requirement(word: str) -> Requirement:
-    try:
-        requirement = Requirement(word)
-    except InvalidRequirement as error:
-        hint = "requirements look like python==3.10 or 'name>=1,<2'"
-        raise UsageError.of(f"{word[:80]!r} is not a requirement", hint=hint) from error
-    if requirement.extras or requirement.marker is not None or requirement.url:
-        raise UsageError.of(
-            f"{word[:80]!r} has more than a name and versions", hint="leave out extras and markers"
-        )
-    return requirement
-
-
 def _joined(words: Iterable[str], axes: Collection[str]) -> Iterator[str]:
     """Yield the words, an axis with a version after it, in one word or two, as `axis==version`."""
     names = "|".join(map(re.escape, sorted(axes, key=len, reverse=True)))
@@ -214,33 +210,13 @@ def _joined(words: Iterable[str], axes: Collection[str]) -> Iterator[str]:
         yield f"{parts[1]}=={parts[2]}" if parts else word
 
 
-def _refuse_unknown(names: Mapping[str, str], known: Collection[str], matrix: Matrix) -> None:
-    for name, spelt in names.items():
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            axes = ", ".join(label(axis) for axis in matrix.axes)
-            hint = f"did you mean {near[0]}?" if near else f"its axes are {axes}"
-            raise UsageError.of(
-                f"matrix {matrix.name!r} has no axis and no lock with {spelt!r}", hint=hint
-            )
-
-
-def _need(need: str, capabilities: Sequence[str]) -> str:
-    if need not in capabilities:
-        near = difflib.get_close_matches(need, capabilities, n=1)
-        hint = f"did you mean {near[0]}?" if near else _known(capabilities)
-        raise UsageError.of(f"no capability {need!r}", hint=hint)
-    return need
-
-
 def _known(capabilities: Sequence[str]) -> str:
-    if not capabilities:
-        return "the suite marks no test with a capability, and no run names one"
-    return (
-        f"the suite has {len(capabilities)}, such as {capabilities[0]}"
-        if capabilities[1:]
-        else (f"the suite has one, {capabilities[0]}")
-    )
+    match capabilities:
+        case []:
+            return "the suite marks no test with a capability, and no run names one"
+        case [only]:
+            return f"the suite has one, {only}"
+    return f"the suite has {len(capabilities)}, such as {capabilities[0]}"
 
 
 def _numbers(specifier: Specifier) -> int:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from compat.advise.answer import Advisor, Card, Recommended, asked_pins, tested, tested_capabilities
-from compat.advise.commands import SCOPED_SINCE, Whereabouts, commands
+from compat.advise.commands import SCOPED_SINCE, commands
 from compat.advise.request import Goal, Request, label, request_of
 from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.installs import advised_installs, platforms_named
@@ -161,7 +161,7 @@ def _named(workspace: Workspace, card: Card, request: Request) -> str:
 def _card(workspace: Workspace, card: Card) -> dict[str, Any]:
     proof, digest = card.proof, card.lock.digest
     records = workspace.newest_records(proof.id, digest)
-    place = Whereabouts(lock=f"matrices/{workspace.name}/locks/{proof.id}.txt")
+    place = f"matrices/{workspace.name}/locks/{proof.id}.txt"
     return {
         "id": proof.id,
         "recipe": proof.cell.recipe,

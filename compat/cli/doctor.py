@@ -356,12 +356,12 @@ def _print_change(workspace: "Workspace", asked: _Asked, answer: "Diagnosis") ->
     if pins and len(pins) <= _MOST_PINS and not is_other:
         say("    to get it:", f"    {_pip(asked, pins, '--no-deps ')}")
         return
-    from compat.advise.commands import Whereabouts, commands
+    from compat.advise.commands import commands
 
     lock = workspace.lock(neighbour.entry.cell.id)
     if lock is not None and (pins or is_other or not has_list):
         say("    to get it in a new environment:")
-        place = Whereabouts(lock=f"matrices/{workspace.name}/locks/{lock.inputs.cell}.txt")
+        place = f"matrices/{workspace.name}/locks/{lock.inputs.cell}.txt"
         say(*commands(lock, place, workspace.matrix).uv, indent=4)
 
 

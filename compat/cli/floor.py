@@ -280,9 +280,7 @@ def _trial(
             timer.start()
         for series in pythons:
             for _ in range(_PROOFS):
-                timed = msgspec.structs.replace(
-                    suite, lines=(*suite.lines, f"seconds = {max(round(most), 1)}")
-                )
+                timed = msgspec.structs.replace(suite, seconds=max(round(most), 1))
                 workspace = _workspace(root, package, [series], timed)
                 cells = CheckoutCells(workspace, checkout, now(), keep=False)
                 machine = ThisMachine(workspace, asked.level, (cells.shown,), interruption)
@@ -353,7 +351,10 @@ def _built(asked: AskedProject, place: Path) -> tuple[BuiltCheckout, list[Versio
     if not fitting:
         raise UsageError.of(f"this machine has no Python that the project requires ({required})")
     provisional = _workspace(
-        place / "none", "project", fitting[-1:], draft.import_suite("project", "project", "")
+        place / "none",
+        "project",
+        fitting[-1:],
+        draft.SuiteDraft(module="project", title="project", because=""),
     )
 
     def built(series: Version) -> BuiltCheckout:

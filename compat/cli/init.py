@@ -22,7 +22,6 @@ from compat.draft.draft import (
     axis_name,
     bringing,
     draft_of,
-    import_suite,
     library_of,
     only_in,
     own_suite,
@@ -81,7 +80,8 @@ def init_command(
         why = "there are no tests of the project here"
         if own is None and (folder / "tests").is_dir():
             why = f"no {PYPROJECT} names the project of the tests in tests"
-        suite = import_suite(module, package, f"Suite: an import test, as {why}")
+        because = f"Suite: an import test, as {why}"
+        suite = SuiteDraft(module=module, title=package, because=because)
     series = [s.version for s in PYTHONS if interpreter(s.version) is not None]
     target, day = target_of(library, machine_platform(), today(), series), today()
 
@@ -89,7 +89,7 @@ def init_command(
         draft = draft_of(library, target, suite, source, day)
         for name, text in draft.texts.items():
             files.write(matrix / name, text)
-        if own is None or not (suite.is_own and draft.quick) or proof == _PROOFS:
+        if own is None or not (suite.tests and draft.quick) or proof == _PROOFS:
             break
         faults, failing = _trial(workspace_of(draft.name, folder), draft, run)
         modules = [module for fault in faults for module in lost_modules(fault)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from compat import files
-from compat.advise.commands import Whereabouts, commands, suite_lines
+from compat.advise.commands import commands, suite_lines
 from compat.advise.request import request_of, wanted_coordinates
 from compat.cli import verdicts
 from compat.cli.arguments import Exit, argument, given, option
@@ -207,7 +207,7 @@ def reproduction(workspace: Workspace, cell: str) -> list[str]:
     if lock is None:
         return [f"reproduce: compat matrix lock {workspace.name} {cell}"]
     folder = f"matrices/{workspace.name}"
-    place = Whereabouts(lock=f"{folder}/locks/{cell}.txt")
+    place = f"{folder}/locks/{cell}.txt"
     declared = workspace.matrix.suite
     suite = f"python -m pytest {folder}/{declared.path}"
     if declared.tests:

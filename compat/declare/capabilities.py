@@ -7,6 +7,7 @@ import ast
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatch, fnmatchcase
 from typing import Any
 
@@ -69,9 +70,7 @@ class Described(StrictValue, frozen=True):
 
 
 def group_of(capability: str) -> str:
-    """Return the part of the id before the first dot; for a test without a marker (`file::test`),
-    the file.
-    """
+    """Return the part of the id before its first dot; of a test without a marker its file."""
     file, is_test, _ = capability.partition("::")
     return file if is_test else capability.partition(".")[0]
 
@@ -96,41 +95,47 @@ class SuiteIds(StrictValue, frozen=True):
         return file in self.files and bool(names) and names[-1] in self.functions
 
 
-def tree_of(text: str) -> ast.Module | None:
+# A file that this Python cannot parse has no nodes.
+_UNREADABLE = ast.Module(body=[], type_ignores=[])
+
+
+def _tree_of(text: str) -> ast.Module:
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+        return _UNREADABLE
 
 
-def _functions(tree: ast.Module) -> Iterator[tuple[ast.ClassDef | None, _Function]]:
+def _functions(tree: ast.Module) -> Iterator[tuple[ast.ClassDef | None, _Function, str]]:
+    # The functions and methods at the top of a file, with their class, as pytest names them.
     for node in tree.body:
         if isinstance(node, _Function):
-            yield None, node
+            yield None, node, node.name
         elif isinstance(node, ast.ClassDef):
-            yield from ((node, inner) for inner in node.body if isinstance(inner, _Function))
-
-
-def _named(owner: ast.ClassDef | None, node: _Function) -> str:
-    return node.name if owner is None else f"{owner.name}::{node.name}"
+            inner = (each for each in node.body if isinstance(each, _Function))
+            yield from ((node, each, f"{node.name}::{each.name}") for each in inner)
 
 
 def suite_ids(files: Mapping[str, str]) -> SuiteIds:
     ids, functions, unreadable = set(), set(), ""
     for name in sorted(files):
-        tree = tree_of(files[name])
-        if tree is None:
-            unreadable = unreadable or f"{name}:1"
-            continue
+        tree = _tree_of(files[name])
         nodes = list(ast.walk(tree))
         functions |= {node.name for node in nodes if isinstance(node, _Function)}
         for call in (node for node in nodes if isinstance(node, ast.Call)):
-            kind, arguments = _marker(call) or ("", {})
+            kind, arguments = mark_of(call) or ("", {})
+            # Calls that make a marker whose name is a value: `getattr(pytest.mark, name)`,
+            # `item.add_marker(name)`.
+            is_by_name = (
+                call.func.id == "getattr" and bool(call.args) and _is_mark(call.args[0])
+                if isinstance(call.func, ast.Name)
+                else isinstance(call.func, ast.Attribute) and call.func.attr == "add_marker"
+            )
             if kind == "capability" and isinstance(arguments.get("id"), str):
                 ids.add(arguments["id"])
-            elif kind == "capability" or _sets_marker_by_name(call):
+            elif kind == "capability" or is_by_name:
                 unreadable = unreadable or f"{name}:{call.lineno}"
-        if any(hook in functions for hook in _COLLECTING):
+        if tree is _UNREADABLE or any(hook in functions for hook in _COLLECTING):
             unreadable = unreadable or f"{name}:1"
     return SuiteIds(
         ids=frozenset(ids),
@@ -161,79 +166,52 @@ def described(files: Mapping[str, str], *, unmarked: bool = False) -> tuple[Desc
     """
     by_id: dict[str, Described] = {}
     for name in sorted(files):
-        tree, lines = tree_of(files[name]), files[name].splitlines()
-        for node in () if tree is None else ast.walk(tree):
-            for capability in _marked(name, node, lines) if isinstance(node, _Function) else ():
-                by_id.setdefault(capability.id, capability)
-        for owner, node in () if tree is None or not unmarked else _functions(tree):
-            marks = ((mark_of(mark) or ("",))[0] for mark in node.decorator_list)
-            if node.name.startswith("test") and "capability" not in marks:
+        tree, lines = _tree_of(files[name]), files[name].splitlines()
+        rows: list[tuple[_Function, dict[str, Any]]] = []
+        for node in (each for each in ast.walk(tree) if isinstance(each, _Function)):
+            marks = list(filter(None, map(mark_of, node.decorator_list)))
+            is_quick = any(kind == "quick" for kind, _ in marks)
+            for kind, arguments in marks:
+                if kind == "capability" and isinstance(id := arguments.get("id"), str):
+                    texts = {key: arguments.get(key) for key in ("title", "says", "helper", "of")}
+                    fields: dict[str, Any] = {k: t for k, t in texts.items() if isinstance(t, str)}
+                    fields["title"] = fields.get("title") or id
+                    looks_for = _groups(arguments.get("looks_for"))
+                    own = {"id": id, "looks_for": looks_for, "quick": is_quick}
+                    rows.append((node, {"says": "", **fields, **own}))
+        for _, node, test in _functions(tree) if unmarked else ():
+            kinds = (mark[0] for mark in map(mark_of, node.decorator_list) if mark)
+            if node.name.startswith("test") and "capability" not in kinds:
                 says = (ast.get_docstring(node) or "").partition("\n\n")[0]
                 title = node.name.removeprefix("test").strip("_").replace("_", " ") or node.name
-                id, says = f"{name}::{_named(owner, node)}", " ".join(says.split())[:300]
-                by_id.setdefault(id, _described(name, node, lines, id=id, title=title, says=says))
+                own = {"id": f"{name}::{test}", "says": " ".join(says.split())[:300]}
+                rows.append((node, {"title": title, **own}))
+        for node, fields in rows:
+            code = "\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n"
+            capability = Described(file=name, line=node.lineno, code=code, **fields)
+            by_id.setdefault(capability.id, capability)
     return tuple(by_id[name] for name in sorted(by_id))
 
 
-def _marked(name: str, node: _Function, lines: Sequence[str]) -> Iterator[Described]:
-    marks = [mark for each in node.decorator_list if (mark := mark_of(each)) is not None]
-    for kind, arguments in marks:
-        if kind == "capability" and isinstance(id := arguments.get("id"), str):
-            texts = {key: _text(arguments.get(key)) for key in ("title", "says", "helper", "of")}
-            yield _described(
-                name,
-                node,
-                lines,
-                id=id,
-                **(texts | {"title": texts["title"] or id}),
-                looks_for=_groups(arguments.get("looks_for")),
-                quick=any(other == "quick" for other, _ in marks),
-            )
-
-
-def _described(name: str, node: _Function, lines: Sequence[str], **fields: Any) -> Described:
-    code = "\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n"
-    return Described(file=name, line=node.lineno, code=code, **fields)
-
-
-def mark_of(decorator: ast.expr) -> tuple[str, dict[str, Any]] | None:
-    """Name and literal arguments of `@pytest.mark.<name>(...)`; None for another decorator."""
-    if isinstance(decorator, ast.Call):
-        return _marker(decorator)
-    is_mark = isinstance(decorator, ast.Attribute) and _is_mark(decorator.value)
-    return (decorator.attr, {}) if isinstance(decorator, ast.Attribute) and is_mark else None
-
-
-def _marker(call: ast.Call) -> tuple[str, dict[str, Any]] | None:
-    # The name and the literal arguments of the call `pytest.mark.<name>(...)`; None for any other
-    # call.
-    if not (isinstance(call.func, ast.Attribute) and _is_mark(call.func.value)):
+def mark_of(node: ast.expr) -> tuple[str, dict[str, Any]] | None:
+    """Return name and literal arguments of `pytest.mark.<name>(...)`, the first as `id`."""
+    call = node if isinstance(node, ast.Call) else None
+    target = node if call is None else call.func
+    if not (isinstance(target, ast.Attribute) and _is_mark(target.value)):
         return None
+    pairs: list[tuple[str, ast.expr]] = []
+    if call is not None:
+        pairs += [("id", call.args[0])] if call.args else []
+        pairs += [(each.arg, each.value) for each in call.keywords if each.arg is not None]
     arguments: dict[str, Any] = {}
-    pairs = [("id", call.args[0])] if call.args else []
-    pairs += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg is not None]
     for key, value in pairs:
-        try:
+        with suppress(ValueError, TypeError, RecursionError, MemoryError):
             arguments[key] = ast.literal_eval(value)
-        except (ValueError, TypeError, RecursionError, MemoryError):
-            continue
-    return call.func.attr, arguments
+    return target.attr, arguments
 
 
 def _is_mark(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "mark"
-
-
-def _sets_marker_by_name(call: ast.Call) -> bool:
-    # Whether a call makes a marker whose name is a value: `getattr(pytest.mark, name)`,
-    # `item.add_marker(name)`.
-    if isinstance(call.func, ast.Name):
-        return call.func.id == "getattr" and bool(call.args) and _is_mark(call.args[0])
-    return isinstance(call.func, ast.Attribute) and call.func.attr == "add_marker"
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _groups(value: object) -> tuple[tuple[str, ...], ...]:
@@ -250,49 +228,41 @@ def collectable_tests(texts: Mapping[str, str]) -> frozenset[str]:
     file count, and only where no setting, hook, module-level skip or deletion can remove them.
     """
     python = {name: text for name, text in texts.items() if name.endswith(".py")}
-    tests = {name: text for name, text in python.items() if is_test_file(name)}
-    chooses = any(word in text for text in python.values() for word in _CHOOSING) or any(
-        word in text
-        for name, text in python.items()
-        for word in _CHOOSING_HERE
-        if name not in tests
-    )
+    choosing = {name for name, text in python.items() if any(w in text for w in _CHOOSING_HERE)}
     settings = (
         line for line in texts.get(SETTINGS, "").splitlines() if not line.startswith(("#", ";"))
     )
-    if chooses or any(map(_CHOSEN.search, settings)):
+    if (
+        any(word in text for text in python.values() for word in _CHOOSING)
+        or not all(map(is_test_file, choosing))
+        or any(map(_CHOSEN.search, settings))
+    ):
         return frozenset()
-    return frozenset(
-        f"{name}::{test}"
-        for name, text in tests.items()
-        if not any(w in text for w in _CHOOSING_HERE) and _PASSED_OVER.isdisjoint(name.split("/"))
-        for test in _plain_tests(text)
-    )
+
+    def is_plain(node: _Function | ast.ClassDef, prefix: str) -> bool:
+        marks = (ast.unparse(e).startswith(("pytest.mark.", "mark.")) for e in node.decorator_list)
+        return node.name.startswith(prefix) and all(marks)
+
+    tests = set()
+    for name in filter(is_test_file, python.keys() - choosing):
+        if not _PASSED_OVER.isdisjoint(name.split("/")):
+            continue
+        tree = _tree_of(python[name])
+        names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+        deleted = {node.id for node in names if isinstance(node.ctx, ast.Del)}
+        # pytest skips a class with a constructor, its own or inherited.
+        constructed = {owner for owner, node, _ in _functions(tree) if node.name == "__init__"}
+        for owner, node, test in _functions(tree):
+            is_there = node.name not in deleted
+            if owner is not None:
+                is_there = is_plain(owner, "Test") and not owner.bases and owner not in constructed
+            if is_there and is_plain(node, "test"):
+                tests.add(f"{name}::{test}")
+    return frozenset(tests)
 
 
 def is_test_file(name: str) -> bool:
     return any(fnmatch(name.rpartition("/")[2], pattern) for pattern in TEST_FILES)
-
-
-def _plain_tests(text: str) -> Iterator[str]:
-    tree = tree_of(text)
-    names = () if tree is None else (n for n in ast.walk(tree) if isinstance(n, ast.Name))
-    deleted = {node.id for node in names if isinstance(node.ctx, ast.Del)}
-    for owner, node in () if tree is None else _functions(tree):
-        is_there = node.name not in deleted if owner is None else _is_plain_class(owner)
-        if is_there and _is_plain(node, "test"):
-            yield _named(owner, node)
-
-
-def _is_plain(node: _Function | ast.ClassDef, prefix: str) -> bool:
-    marks = (ast.unparse(e).startswith(("pytest.mark.", "mark.")) for e in node.decorator_list)
-    return node.name.startswith(prefix) and all(marks)
-
-
-def _is_plain_class(node: ast.ClassDef) -> bool:
-    # pytest skips a class with a constructor, its own or inherited.
-    functions = (inner.name for inner in node.body if isinstance(inner, _Function))
-    return _is_plain(node, "Test") and not node.bases and "__init__" not in functions
 
 
 def core_ids(patterns: Sequence[str], texts: Mapping[str, str]) -> frozenset[str]:
@@ -302,18 +272,13 @@ def core_ids(patterns: Sequence[str], texts: Mapping[str, str]) -> frozenset[str
 
 
 def core_tests(ids: Iterable[str], texts: Mapping[str, str]) -> frozenset[str]:
-    """Return the tests that pytest always collects and that report under one of the ids.
-
-    A test is left out if its file does not show its id.
-    """
+    """Return the tests that pytest always collects whose files show one of the ids."""
     wanted, reported = frozenset(ids), _reported(texts)
     return frozenset(t for t in collectable_tests(texts) if reported.get(t, "") in wanted - {""})
 
 
 def owed_ids(texts: Mapping[str, str]) -> frozenset[str]:
-    """Return the ids that a passing run must report: of tests that nothing can remove and whose
-    files, and shared files, have no skip.
-    """
+    """Return the ids that a passing run must report: nothing removes or skips their tests."""
     helpers = (text for name, text in texts.items() if not is_test_file(name))
     if any(map(_SKIPS.search, helpers)):
         return frozenset()
@@ -343,25 +308,21 @@ def _reported(texts: Mapping[str, str]) -> dict[str, str]:
     # marker's id is not a literal.
     reported: dict[str, str] = {}
     for name, text in texts.items():
-        tree = tree_of(text) if name.endswith(".py") else None
-        for owner, node in () if tree is None else _functions(tree):
-            test = f"{name}::{_named(owner, node)}"
-            marks = [*node.decorator_list, *(owner.decorator_list if owner else ())]
-            every = map(mark_of, (*marks, *_module_marks(tree)))
+        tree = _tree_of(text) if name.endswith(".py") else _UNREADABLE
+        of_module: list[ast.expr] = []
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and any(
+                isinstance(target, ast.Name) and target.id == "pytestmark"
+                for target in node.targets
+            ):
+                value = node.value
+                of_module = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
+        for owner, node, inner in _functions(tree):
+            test, of_class = f"{name}::{inner}", owner.decorator_list if owner else ()
+            every = map(mark_of, (*node.decorator_list, *of_class, *of_module))
             ids = [mark[1].get("id") for mark in every if mark and mark[0] == "capability"]
             reported[test] = test if not ids else ids[0] if isinstance(ids[0], str) else ""
     return reported
-
-
-def _module_marks(tree: ast.Module | None) -> list[ast.expr]:
-    marks: list[ast.expr] = []
-    for node in () if tree is None else tree.body:
-        if isinstance(node, ast.Assign) and any(
-            isinstance(target, ast.Name) and target.id == "pytestmark" for target in node.targets
-        ):
-            value = node.value
-            marks = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
-    return marks
 
 
 def reach_above(texts: Mapping[str, str], package: str) -> bool:
@@ -371,20 +332,18 @@ def reach_above(texts: Mapping[str, str], package: str) -> bool:
     `texts` are the Python files by path below the parent of that folder, whose dotted name is
     `package`.
     """
-    return any(_reaches(path, text, package) for path, text in texts.items())
-
-
-def _reaches(path: str, text: str, package: str) -> bool:
-    folders, tree = path.split("/")[:-1], tree_of(text)
-    for node in () if tree is None else ast.walk(tree):
-        if isinstance(node, ast.ImportFrom):
-            # One dot is the folder itself, and each further one the folder above.
-            modules = [] if node.level else [node.module or ""]
-            if node.level > len(folders):
-                return True
-        else:
-            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+    for path, text in texts.items():
+        folders = path.split("/")[:-1]
         own = f"{package}.{folders[0]}" if folders else package
-        if any(module == own or module.startswith(f"{own}.") for module in modules):
-            return True
+        for node in ast.walk(_tree_of(text)):
+            modules: list[str] = []
+            if isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                modules = [node.module or ""]
+            elif isinstance(node, ast.ImportFrom) and node.level > len(folders):
+                # One dot is the folder itself, and each further one the folder above.
+                return True
+            if any(module == own or module.startswith(f"{own}.") for module in modules):
+                return True
     return False

@@ -4,7 +4,7 @@ import datetime
 import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from compat.errors import Fault
@@ -39,24 +39,26 @@ class Finding(NamedTuple):
     hint: str = ""
 
 
-def faults_of(source: str, findings: Iterable[Finding]) -> tuple[Fault, ...]:
-    return tuple(
-        Fault(
-            code=finding.code,
-            path=fault_place(source, finding.path),
-            message=finding.message,
-            hint=finding.hint,
-        )
-        for finding in sorted(findings, key=lambda finding: order(finding.path))
-    )
+def faults_of(
+    source: str, findings: Iterable[Finding], *, complete: bool = True
+) -> tuple[Fault, ...]:
+    """Return at most 50 faults by place, and how many more there are; `complete`: no other is."""
+
+    def order(finding: Finding) -> list[tuple[int, int, str]]:
+        return [(0, p, "") if isinstance(p, int) else (1, 0, p) for p in finding.path]
+
+    faults = [
+        Fault(code=code, path=fault_place(source, path), message=message, hint=hint)
+        for code, path, message, hint in sorted(findings, key=order)
+    ]
+    if (rest := len(faults) - MOST_FAULTS) > 0:
+        message = f"... and {rest if complete else f'at least {rest}'} more"
+        faults[MOST_FAULTS:] = [Fault(code="more-faults", path=source, message=message)]
+    return tuple(faults)
 
 
 def suite_faults_at(source: str, path: Path, message: str, hint: str = "") -> tuple[Fault, ...]:
     return faults_of(source, [Finding("suite", ("suite", *path), message, hint)])
-
-
-def order(path: Path) -> list[tuple[int, int, str]]:
-    return [(0, part, "") if isinstance(part, int) else (1, 0, part) for part in path]
 
 
 def unknown_axis(path: Path, name: str, allowed: Iterable[str], kind: str = "axis") -> Finding:
@@ -120,16 +122,6 @@ def choice(word: str, allowed: Iterable[str]) -> str:
     near = difflib.get_close_matches(_cut(word).lower(), words, n=1)
     meant = f"; did you mean {near[0]!r}?" if near else ""
     return f"allowed: {', '.join(words)}{meant}"
-
-
-def capped(faults: Sequence[Fault], source: str, *, complete: bool = True) -> tuple[Fault, ...]:
-    """Return at most 50 faults, and how many more there are; `complete`: all were found."""
-    if len(faults) <= MOST_FAULTS:
-        return tuple(faults)
-    rest = len(faults) - MOST_FAULTS
-    count = str(rest) if complete else f"at least {rest}"
-    more = Fault(code="more-faults", path=source, message=f"... and {count} more")
-    return (*faults[:MOST_FAULTS], more)
 
 
 def _cut(text: str) -> str:

@@ -2,23 +2,13 @@
 
 import datetime
 from collections.abc import Iterator
-from itertools import chain
 from typing import TypeVar
 
 import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from compat.declare.faults import (
-    Finding,
-    Path,
-    capped,
-    choice,
-    faults_of,
-    repeated,
-    shown,
-    unknown_axis,
-)
+from compat.declare.faults import Finding, Path, choice, faults_of, repeated, shown, unknown_axis
 from compat.declare.matrix import (
     ANY,
     InterpreterAxis,
@@ -73,17 +63,13 @@ def load(matrix: bytes, policy: bytes | None, *, folder: str, today: datetime.da
     declared_policy: Policy | None = None
     try:
         declared_matrix = decode_matrix(matrix, of_matrix)
-        faults += capped(
-            lint_matrix(declared_matrix, of_matrix, folder=folder, today=today), of_matrix
-        )
+        faults += lint_matrix(declared_matrix, of_matrix, folder=folder, today=today)
     except DeclarationError as error:
         faults += error.faults
     try:
         declared_policy = None if policy is None else decode_policy(policy, of_policy)
         if declared_matrix is not None and declared_policy is not None:
-            faults += capped(
-                lint_policy(declared_policy, declared_matrix, of_policy, today=today), of_policy
-            )
+            faults += lint_policy(declared_policy, declared_matrix, of_policy, today=today)
     except DeclarationError as error:
         faults += error.faults
     if faults or declared_matrix is None:
@@ -94,18 +80,14 @@ def load(matrix: bytes, policy: bytes | None, *, folder: str, today: datetime.da
 def lint_matrix(
     matrix: Matrix, source: str, *, folder: str, today: datetime.date
 ) -> tuple[Fault, ...]:
-    if matrix.name == folder:
-        own = []
-    else:
-        message = f"{shown(matrix.name)} is not the name of the matrix's folder; allowed: {folder}"
-        own = [Finding("name", ("name",), message)]
     parts = (_axes, _rules, _known, _floors, _platforms, _requirements)
-    expired = (
-        _expired(("rules", i, "until"), f"rule {rule.name!r}", rule.until, today)
-        for i, rule in enumerate(matrix.rules)
-    )
-    findings = chain.from_iterable((*(part(matrix) for part in parts), *expired))
-    return faults_of(source, (*own, *findings))
+    findings = [finding for part in parts for finding in part(matrix)]
+    if matrix.name != folder:
+        message = f"{shown(matrix.name)} is not the name of the matrix's folder; allowed: {folder}"
+        findings.append(Finding("name", ("name",), message))
+    for i, rule in enumerate(matrix.rules):
+        findings += _expired(("rules", i, "until"), f"rule {rule.name!r}", rule.until, today)
+    return faults_of(source, findings)
 
 
 def _axes(matrix: Matrix) -> Iterator[Finding]:
@@ -289,14 +271,14 @@ def _platforms(matrix: Matrix) -> Iterator[Finding]:
 
 def _requirements(matrix: Matrix) -> Iterator[Finding]:
     axes = {axis.normalised_name: axis.name for axis in matrix.packages}
-    own, suite = matrix.requirements, matrix.suite.requirements
-    places = [*((("requirements", i), text) for i, text in enumerate(own))]
-    every = (*places, *((("suite", "requirements", i), text) for i, text in enumerate(suite)))
-    for path, text in every:
+    lists: dict[Path, tuple[str, ...]] = {("requirements",): matrix.requirements}
+    lists["suite", "requirements"] = matrix.suite.requirements
+    for path, i, text in ((path, *each) for path, own in lists.items() for each in enumerate(own)):
         axis = axes.get(canonicalize_name(parse_requirement(text).name))
         if axis is not None:
             message = f"{shown(text)} names the package of axis {axis!r}, whose version is the"
-            yield Finding("coordinate-package", path, f"{message} cell's to choose", "delete it")
+            message = f"{message} cell's to choose"
+            yield Finding("coordinate-package", (*path, i), message, "delete it")
 
 
 def lint_policy(
@@ -324,9 +306,8 @@ def _of_policy(policy: Policy, matrix: Matrix, today: datetime.date) -> Iterator
         (("known_bad", i), f"{bad.axis} {bad.version}") for i, bad in enumerate(policy.known_bad)
     )
     for i, hold in enumerate(policy.holds):
-        yield from _expired(
-            ("holds", i, "until"), f"the hold on axis {hold.axis!r}", hold.until, today
-        )
+        what = f"the hold on axis {hold.axis!r}"
+        yield from _expired(("holds", i, "until"), what, hold.until, today)
     packages = {axis.name for axis in matrix.packages}
     for i, window in enumerate(policy.windows):
         if window.end_of_life and window.axis in packages:

@@ -373,7 +373,6 @@ class Matrix(StrictValue, frozen=True):
 
     @property
     def no_prereleases(self) -> tuple[str, ...]:
-        """The packages of axes without pre-releases, sorted."""
         return tuple(sorted(a.normalised_name for a in self.packages if not a.select.prereleases))
 
     @property
@@ -382,7 +381,6 @@ class Matrix(StrictValue, frozen=True):
         return next(axis for axis in self.packages if axis.name == self.subject)
 
     def with_axis(self, axis: Axis) -> "Matrix":
-        """Return the matrix with the axis of this name replaced."""
         axes = tuple(axis if other.name == axis.name else other for other in self.axes)
         return msgspec.structs.replace(self, axes=axes)
 
@@ -524,9 +522,7 @@ def extended_matrix(matrix: Matrix, axis: Axis, release: Version) -> Matrix | No
 
 
 def added_python(axis: InterpreterAxis, series: Version) -> Version:
-    """Return how a further series stands on the axis: with its first patch where every other one
-    names a patch, too.
-    """
+    """Return a further series as the axis writes them: with a patch if every other one has it."""
     has_patches = all(len(release.release) > 2 for release in axis.releases)
     return Version(f"{series}.0") if has_patches else series
 

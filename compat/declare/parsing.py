@@ -157,10 +157,7 @@ def parse_specifier(text: str) -> SpecifierSet:
 
 
 def parse_requirement(text: str) -> Requirement:
-    """Return the requirement (PEP 508), or raise ValueError with an example of a good one.
-
-    A requirement with a URL is refused: locks hold releases of the index.
-    """
+    """Raises ValueError, also for one with a URL: locks hold releases of the index."""
     _refuse_longer(text, LONGEST_REQUIREMENT, "requirement")
     try:
         requirement = Requirement(text)

@@ -15,14 +15,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from compat.declare.faults import choice, fault_place, suite_faults_at
-from compat.declare.matrix import Matrix
-from compat.declare.parsing import (
-    name_of_line,
-    parse_requirement,
-    parse_specifier,
-    poetry_range,
-)
+from compat.declare.faults import choice, suite_faults_at
+from compat.declare.matrix import Matrix, decode_custom
+from compat.declare.parsing import name_of_line, parse_requirement, poetry_range
 from compat.declare.toml import toml_document
 from compat.errors import DeclarationError
 from compat.value import Value
@@ -46,9 +41,7 @@ class Project(Value, frozen=True, kw_only=True):
     listed: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
     def of_group(self, name: str) -> tuple[str, ...]:
-        """Its includes (PEP 735) and the project's extras that it names are resolved. Raises
-        ValueError for an unknown or invalid group.
-        """
+        """Resolves includes (PEP 735) and own extras. Raises ValueError for an unknown group."""
         if canonicalize_name(name) not in map(canonicalize_name, self.groups):
             message = f"{PYPROJECT} has no dependency group {name!r}"
             raise ValueError(f"{message}; {choice(name, self.groups)}")
@@ -85,30 +78,42 @@ class Project(Value, frozen=True, kw_only=True):
         raise ValueError(f"{PYPROJECT} has no extra {name!r}; {choice(name, self.extras)}")
 
 
+class _Table(Value, frozen=True, kw_only=True, rename="kebab"):
+    """The table `[project]`, as far as it is read."""
+
+    name: str = ""
+    requires_python: SpecifierSet | None = None
+    dependencies: tuple[str, ...] | None = None
+    optional_dependencies: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    dynamic: tuple[str, ...] = ()
+
+
+class _Document(Value, frozen=True, kw_only=True, rename="kebab"):
+    """A pyproject.toml, as far as it is read."""
+
+    project: _Table | None = None
+    dependency_groups: dict[str, Any] = msgspec.field(default_factory=dict)
+    tool: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
 def project_of(content: bytes, source: str = PYPROJECT) -> Project:
-    """Parse a pyproject.toml; raise DeclarationError for an invalid one. Of tools' own tables only
-    Poetry's name and groups are read.
-    """
-    document = toml_document(content, source)
-    table = _table(document, "project", source)
-    own = _table(_table(document, "tool", source), "poetry", source)
-    dependencies = table.get("dependencies")
-    if dependencies is None and table and "dependencies" not in table.get("dynamic", ()):
-        dependencies = []
-    extras = _table(table, "optional-dependencies", source)
+    """Raises DeclarationError. Of tools' own tables only Poetry's name and groups are read."""
     try:
-        python = table.get("requires-python")
-        return Project(
-            name=_text(table.get("name", own.get("name", "")), "project.name"),
-            requires_python=python and parse_specifier(_text(python, "project.requires-python")),
-            dependencies=None
-            if dependencies is None
-            else _texts(dependencies, "project.dependencies"),
-            extras={n: _texts(t, f"project.optional-dependencies.{n}") for n, t in extras.items()},
-            groups=_poetry_groups(document) | _table(document, "dependency-groups", source),
+        document = msgspec.convert(
+            toml_document(content, source), _Document, dec_hook=decode_custom
         )
-    except ValueError as error:
+    except msgspec.ValidationError as error:
         raise DeclarationError.of(str(error), path=source) from error
+    table, poetry = document.project or _Table(), document.tool.get("poetry")
+    poetry = poetry if isinstance(poetry, dict) else {}
+    is_static = document.project is not None and "dependencies" not in table.dynamic
+    return Project(
+        name=table.name or str(poetry.get("name", "")),
+        requires_python=table.requires_python,
+        dependencies=() if is_static and table.dependencies is None else table.dependencies,
+        extras=table.optional_dependencies,
+        groups=_poetry_groups(poetry) | document.dependency_groups,
+    )
 
 
 def listed_in(name: str, text: str) -> dict[str, tuple[str, ...]]:
@@ -155,9 +160,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def extras_in(requires_dist: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return the requirements of each extra in built metadata, without markers that hold for it on
-    this Python.
-    """
+    """Return the requirements of each extra in built metadata that hold on this Python."""
     extras: dict[str, list[str]] = {}
     for text in requires_dist:
         with suppress(InvalidRequirement):
@@ -169,16 +172,14 @@ def extras_in(requires_dist: Iterable[str]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(texts) for name, texts in extras.items()}
 
 
-def _poetry_groups(document: Mapping[str, Any]) -> dict[str, list[str]]:
+def _poetry_groups(poetry: dict[str, Any]) -> dict[str, list[str]]:
     """The groups of Poetry as requirements, without paths and git.
 
     https://python-poetry.org/docs/dependency-specification/
     """
     with suppress(AttributeError, TypeError, KeyError):
-        poetry = document["tool"]["poetry"]
-        tables = {
-            name: group.get("dependencies", {}) for name, group in poetry.get("group", {}).items()
-        }
+        groups = poetry.get("group", {}).items()
+        tables = {name: group.get("dependencies", {}) for name, group in groups}
         tables |= {"dev": poetry["dev-dependencies"]} if "dev-dependencies" in poetry else {}
         return {name: list(_of_poetry(table)) for name, table in tables.items()}
     return {}
@@ -197,25 +198,6 @@ def _of_poetry(table: Mapping[str, Any]) -> Iterator[str]:
             markers += sorted(f"python_version {s.operator} '{s.version}'" for s in specifiers)
         marker = "".join(f"({text}) and " for text in markers).removesuffix(" and ")
         yield f"{name}{extras}{poetry_range(version)}{f'; {marker}' if marker else ''}"
-
-
-def _table(document: Mapping[str, Any], key: str, source: str) -> dict[str, Any]:
-    table = document.get(key, {})
-    if not isinstance(table, dict):
-        raise DeclarationError.of("is not a table", path=fault_place(source, (key,)))
-    return table
-
-
-def _text(value: object, key: str) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{key} is not a string")
-    return value
-
-
-def _texts(value: object, key: str) -> tuple[str, ...]:
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise ValueError(f"{key} is not an array of strings")
-    return tuple(_text(text, key) for text in value)
 
 
 # Where pytest looks, in its order (https://docs.pytest.org/en/stable/reference/customize.html), and
@@ -248,7 +230,12 @@ ProjectSettings = Mapping[str, Any]
 def settings_in(name: str, text: str) -> ProjectSettings | None:
     """Return the settings of pytest in a file; None if it has none or is unreadable."""
     if name == "pyproject.toml":
-        return _of_pyproject(text)
+        with suppress(DeclarationError, AttributeError):
+            table = toml_document(text.encode(), name).get("tool", {}).get("pytest")
+            # pytest 9 reads the table itself, too; see "native TOML" in its documentation.
+            values = table.get("ini_options", table)
+            return values if isinstance(values, dict) else None
+        return None
     parser = configparser.RawConfigParser(allow_no_value=True, strict=False)
     # Keys of pytest are case-sensitive.
     parser.optionxform = str  # type: ignore[assignment,method-assign]
@@ -285,27 +272,19 @@ def cell_settings(
     notes = [f"{_NOTE}options of pytest left out: {' '.join(left_out)}"] if left_out else []
     lines = [*notes, "[pytest]", *([f"addopts = {shlex.join(options)}"] if options else [])]
     for key, value in values.items():
-        if not _DROPPED_KEYS.match(key):
-            lines += _setting_lines(key, value)
+        if _DROPPED_KEYS.match(key):
+            continue
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        parts = list(map(str, value)) if isinstance(value, list) else text.splitlines()
+        if len(parts) < 2:
+            lines.append(f"{key} = {''.join(parts)}")
+        else:
+            lines += [f"{key} =", *(f"    {part}" for part in parts if part.strip())]
     return "\n".join(lines) + "\n"
 
 
 def noted_settings(text: str) -> tuple[str, ...]:
     return tuple(line.removeprefix(_NOTE) for line in text.splitlines() if line.startswith(_NOTE))
-
-
-def _of_pyproject(text: str) -> ProjectSettings | None:
-    try:
-        table: Any = toml_document(text.encode(), "pyproject.toml")
-    except DeclarationError:
-        return None
-    table = table.get("tool", {})
-    pytest = table.get("pytest") if isinstance(table, dict) else None
-    if not isinstance(pytest, dict):
-        return None
-    # pytest 9 reads the table itself, too; see "native TOML" in its documentation.
-    values = pytest.get("ini_options", pytest)
-    return values if isinstance(values, dict) else None
 
 
 def split_options(text: Any) -> list[str]:
@@ -330,22 +309,9 @@ def _kept(options: Sequence[str]) -> tuple[list[str], list[str]]:
     return taken, left_out
 
 
-def _setting_lines(key: str, value: Any) -> Iterator[str]:
-    if isinstance(value, bool):
-        value = str(value).lower()
-    parts = value if isinstance(value, list) else str(value).splitlines()
-    if len(parts) < 2:
-        yield f"{key} = {''.join(map(str, parts))}"
-        return
-    yield f"{key} ="
-    yield from (f"    {part}" for part in map(str, parts) if part.strip())
-
-
 def with_groups(matrix: Matrix, content: bytes | None, source: str) -> Matrix:
-    """Return the matrix with the requirements of the suite's groups and extras.
-
-    `content` is the repository's pyproject.toml. Leaves out packages that have an axis. Raises
-    DeclarationError for unknown groups and for what no lock can hold.
+    """Add what the suite's groups and extras require, without packages that have an axis.
+    Raises DeclarationError for an unknown one, and for what no lock can hold.
     """
     suite = matrix.suite
     if not suite.groups and not suite.extras:

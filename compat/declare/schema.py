@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from compat.declare import matrix
-from compat.declare.faults import KINDS, Finding, Path, capped, choice, faults_of, kind_of, shown
+from compat.declare.faults import KINDS, Finding, Path, choice, faults_of, kind_of, shown
 from compat.declare.parsing import parse_requirement, parse_specifier, parse_version
 from compat.errors import Fault
 from compat.value import StrictValue
@@ -81,7 +81,7 @@ def explained(document: dict[str, Any], kind: type[StrictValue], source: str) ->
     first: dict[Path, Finding] = {}
     for finding in collected:
         first.setdefault(finding.path, finding)
-    return capped(faults_of(source, first.values()), source, complete=len(collected) < MOST_FOUND)
+    return faults_of(source, first.values(), complete=len(collected) < MOST_FOUND)
 
 
 def _faults(value: Any, schema: dict[str, Any], path: Path) -> Iterator[Finding]:

@@ -55,11 +55,7 @@ def is_collected(path: str) -> bool:
 
 
 def suite_faults(matrix: Matrix, texts: Mapping[str, str] | None, source: str) -> tuple[Fault, ...]:
-    """Return what keeps a suite from running in any cell, or in those of the oldest interpreter.
-
-    `texts` are its Python files and its settings of pytest by their path below it; None without a
-    folder.
-    """
+    """`texts` are its Python files and settings of pytest by path; None without a folder."""
     if texts is None:
         message = f"{shown(matrix.suite.path)} is not a directory"
         return suite_faults_at(source, ("path",), message, "make it, with at least one test_*.py")
@@ -77,10 +73,18 @@ def suite_faults(matrix: Matrix, texts: Mapping[str, str] | None, source: str) -
     if "pytest" not in asked_names(matrix):
         message = "do not ask for pytest, which runs the suite in each cell"
         without_pytest = suite_faults_at(source, ("requirements",), message, "add 'pytest'")
+    settings: tuple[Fault, ...] = ()
+    try:
+        parser = configparser.RawConfigParser(allow_no_value=True)
+        parser.read_string(texts.get(SETTINGS, ""))
+    except configparser.Error as fault:
+        reason = str(fault).replace("\n", " ").replace("'<string>', ", "")
+        message = f"is not valid INI: {reason}"
+        settings = (Fault(code="suite", path=f"{folder}{SETTINGS}", message=message),)
     return (
         *without_pytest,
         *_unparsable(matrix, texts, folder),
-        *_settings(texts, folder),
+        *settings,
         *faults_of(source, core_findings(matrix.suite.core, texts)),
     )
 
@@ -104,13 +108,3 @@ def _unparsable(matrix: Matrix, texts: Mapping[str, str], folder: str) -> Iterat
                 f"does not parse on Python {oldest[0]}.{oldest[1]}, the matrix's oldest: {reason}"
             )
             yield Fault(code="suite", path=f"{folder}{name}{line}", message=message)
-
-
-def _settings(texts: Mapping[str, str], folder: str) -> Iterator[Fault]:
-    if SETTINGS not in texts:
-        return
-    try:
-        configparser.RawConfigParser(allow_no_value=True).read_string(texts[SETTINGS])
-    except configparser.Error as fault:
-        reason = str(fault).replace("\n", " ").replace("'<string>', ", "")
-        yield Fault(code="suite", path=f"{folder}{SETTINGS}", message=f"is not valid INI: {reason}")

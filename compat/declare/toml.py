@@ -15,6 +15,7 @@ else:
 # About 75 times the largest declaration; TOML of this size is read in a quarter of a second.
 MOST_BYTES = 256 * 1024
 DEEPEST = 16
+_TOO_DEEP = f"is nested deeper than {DEEPEST} levels"
 
 _BYTE_ORDER_MARKS = (
     (b"\xef\xbb\xbf", "UTF-8 with a byte order mark"),
@@ -28,10 +29,7 @@ _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{DEEPEST + 1}}}")
 
 
 def toml_document(content: bytes, source: str) -> dict[str, Any]:
-    """Return the TOML 1.0 document, or raise DeclarationError.
-
-    Also rejects more than 256 KiB, nesting deeper than 16, and integers beyond 64 bits.
-    """
+    """Raises DeclarationError, also beyond 256 KiB, 16 levels, and integers of 64 bits."""
     if len(content) > MOST_BYTES:
         raise _refusal(
             "too-large", source, f"has {len(content)} bytes; allowed: at most {MOST_BYTES}"
@@ -44,7 +42,7 @@ def toml_document(content: bytes, source: str) -> dict[str, Any]:
     try:
         parsed = tomllib.loads(text)
     except RecursionError as cause:
-        raise _too_deep(source) from cause
+        raise _refusal("too-deep", source, _TOO_DEEP) from cause
     except tomllib.TOMLDecodeError as error:
         end = f"at the end, line {text.count(chr(10)) + 1}"
         message = str(error).replace("at end of document", end)
@@ -52,7 +50,18 @@ def toml_document(content: bytes, source: str) -> dict[str, Any]:
     except ValueError as cause:
         # Python refuses to read more than 4300 digits.
         raise _refusal("bad-value", source, "has an integer of too many digits") from cause
-    _refuse_extremes(parsed, source)
+    # What later readers would choke on; a stack of its own, because the document may be deep.
+    waiting: list[tuple[Path, Any]] = [((), parsed)]
+    while waiting:
+        path, value = waiting.pop()
+        if len(path) > DEEPEST:
+            raise _refusal("too-deep", source, _TOO_DEEP)
+        if isinstance(value, dict | list):
+            pairs = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting += [((*path, key), inner) for key, inner in pairs]
+        elif isinstance(value, int) and abs(value) >= 2**63:
+            place = fault_place(source, path)
+            raise _refusal("bad-value", place, "is an integer beyond 64 bits")
     return parsed
 
 
@@ -69,29 +78,6 @@ def _text(content: bytes, source: str) -> str:
         raise _refusal(
             "encoding", source, f"is not UTF-8: byte 0x{content[error.start]:02x} in line {line}"
         ) from error
-
-
-def _refuse_extremes(parsed: dict[str, Any], source: str) -> None:
-    # Refuse what later readers would choke on; a stack of its own, because the document may be
-    # deep.
-    waiting: list[tuple[Path, Any]] = [((), parsed)]
-    while waiting:
-        path, value = waiting.pop()
-        if len(path) > DEEPEST:
-            raise _too_deep(source)
-        match value:
-            case dict():
-                waiting += [((*path, key), inner) for key, inner in value.items()]
-            case list():
-                waiting += [((*path, index), inner) for index, inner in enumerate(value)]
-            case int() if abs(value) >= 2**63:
-                raise _refusal(
-                    "bad-value", fault_place(source, path), "is an integer beyond 64 bits"
-                )
-
-
-def _too_deep(source: str) -> DeclarationError:
-    return _refusal("too-deep", source, f"is nested deeper than {DEEPEST} levels")
 
 
 def _refusal(code: str, path: str, message: str) -> DeclarationError:

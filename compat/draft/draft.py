@@ -75,7 +75,12 @@ def module_of(package: str, paths: Iterable[str]) -> str:
     """
     files = [parts for parts in map(_importable, paths) if parts is not None]
     packages = {parts[:-1] for parts in files if parts[-1] == "__init__"}
-    roots = Counter(_root(parts, packages) for parts in files)
+    roots = Counter(
+        next(
+            (outer for depth in range(1, len(parts)) if (outer := parts[:depth]) in packages), parts
+        )
+        for parts in files
+    )
     expected = _squashed(package)
     alike = [parts for parts in roots.keys() | packages if _squashed(".".join(parts)) == expected]
     public = [parts for parts in roots if parts[0] not in _BESIDE and not _is_private(parts)]
@@ -95,11 +100,6 @@ def _importable(path: str) -> tuple[str, ...] | None:
     return parts if is_module and is_named else None
 
 
-def _root(parts: tuple[str, ...], packages: Collection[tuple[str, ...]]) -> tuple[str, ...]:
-    within = (parts[:depth] for depth in range(1, len(parts)))
-    return next((outer for outer in within if outer in packages), parts)
-
-
 def _is_private(parts: tuple[str, ...]) -> bool:
     return any(part.startswith("_") for part in parts)
 
@@ -109,33 +109,32 @@ def _squashed(name: str) -> str:
 
 
 class SuiteDraft(Value, frozen=True, kw_only=True):
-    """A proposed suite: the first lines of `[suite]`, its requirements, the last lines, its files
-    by path, and why.
+    """A proposed suite, and why: the library's own `tests`, or without them one that imports it.
 
-    `is_own` marks the library's own tests. `builds` are releases, `NAME==VERSION`, that may be
-    built from source.
+    `named` is the list of the project, by key and name, whose requirements are installed beside
+    these. `builds` are releases, `NAME==VERSION`, that may be built from source.
     """
 
-    lines: tuple[str, ...]
-    requirements: tuple[str, ...]
-    remarks: tuple[str, ...]
-    texts: Mapping[str, str]
+    module: str
     because: str
-    is_own: bool = False
+    requirements: tuple[str, ...] = ("pytest",)
+    tests: str = ""
+    title: str = ""
+    named: tuple[tuple[str, str], ...] = ()
     arguments: tuple[str, ...] = ()
     builds: tuple[str, ...] = ()
+    seconds: int = 0
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Its files by path."""
+        text = _text("test_import.txt", module=self.module, title=self.title)
+        return {} if self.tests else {"suite/test_import.py": text}
 
     def adding(self, requirements: Iterable[Requirement]) -> "SuiteDraft":
         known = {canonicalize_name(Requirement(text).name) for text in self.requirements}
         new = {str(r): None for r in requirements if canonicalize_name(r.name) not in known}
         return msgspec.structs.replace(self, requirements=(*self.requirements, *new))
-
-    def table(self, packages: Collection[str]) -> tuple[str, ...]:
-        normalised = set(map(canonicalize_name, packages))
-        asked = [name for name in self.requirements if canonicalize_name(name) not in normalised]
-        lists = {"arguments": self.arguments, "requirements": asked}
-        lines = (toml_line(key, texts) for key, texts in lists.items() if texts)
-        return (*self.lines, *lines, *self.remarks)
 
 
 # What projects call the dependencies of their tests, most usual first.
@@ -146,7 +145,7 @@ def own_suite(
     project: Project, module: str, tests: str, arguments: Sequence[str] = (), *, named: bool = True
 ) -> SuiteDraft:
     """With `named`, groups and extras are named; else their requirements are written out."""
-    lines, texts, where = [toml_line("tests", tests), toml_line("module", module)], [], ""
+    texts, where, list_named = [], "", tuple[tuple[str, str], ...]()
     for key, what in (("groups", "dependency group"), ("extras", "extra"), ("listed", "file")):
         table: Mapping[str, object] = getattr(project, key)
         # Names that are usual for tests first, then those that mention tests.
@@ -165,22 +164,16 @@ def own_suite(
         if names:
             texts = asked[names[0]]
             where = f", with what the {what} {names[0]} asks for"
-            if named and key != "listed":
-                lines.append(toml_line(key, names[:1]))
+            list_named = ((key, names[0]),) if named and key != "listed" else ()
             break
-    is_named = named and len(lines) > 2
     has_pytest = any(canonicalize_name(r.name) == "pytest" for r in texts)
-    written = [] if is_named else [str(r) for r in texts if r.url is None]
+    written = [] if list_named else [str(r) for r in texts if r.url is None]
     return SuiteDraft(
-        lines=tuple(lines),
+        tests=tests,
+        module=module,
+        named=list_named,
         requirements=(*written, *(() if has_pytest else ("pytest",))),
-        remarks=(
-            "# Arguments of pytest, for example to leave tests out that need a network:",
-            '# arguments = ["-m", "not network"]',
-        ),
-        texts={},
         because=f"Suite: the project's own tests in {tests}{where}",
-        is_own=True,
         arguments=tuple(arguments),
     )
 
@@ -250,20 +243,6 @@ def _requirements(project: Project, key: str, name: str) -> Iterator[Requirement
     with contextlib.suppress(InvalidRequirement, ValueError):
         read = {"groups": project.of_group, "extras": project.of_extra, "listed": project.of_list}
         yield from map(Requirement, read[key](name))
-
-
-def import_suite(module: str, title: str, because: str) -> SuiteDraft:
-    remarks = (
-        "# What `compat run --tier smoke` asks for: few capabilities that every release has.",
-        'core = ["import"]',
-    )
-    return SuiteDraft(
-        lines=('path = "suite"', toml_line("module", module)),
-        requirements=("pytest",),
-        remarks=remarks,
-        texts={"suite/test_import.py": _text("test_import.txt", module=module, title=title)},
-        because=because,
-    )
 
 
 OLDEST_PYTHON = Version("3.8")  # the oldest that machines and tools still have in 2026
@@ -345,7 +324,7 @@ def smoke_cells(matrix: Matrix, cells: Iterable[Cell], here: frozenset[Version])
     return tuple(dict.fromkeys(ends))
 
 
-def has_wheels(matrix: Matrix, catalogue: Catalogue, cell: Cell) -> bool:
+def _has_wheels(matrix: Matrix, catalogue: Catalogue, cell: Cell) -> bool:
     python = cell.on(matrix.interpreters.name).version
     members = (catalogue.members(axis, cell.on(axis.name).version) for axis in matrix.packages)
     return all(any(wheel_for(r, python, matrix.platform) for r in releases) for releases in members)
@@ -393,9 +372,7 @@ def settled_releases(package: Package) -> tuple[Release, ...]:
 
 
 class Target(Value, frozen=True, kw_only=True):
-    """Where cells run: the series of Python and why these, those of them that this machine has, and
-    the platform.
-    """
+    """Where cells run: series of Python, why these, those of this machine, and the platform."""
 
     series: tuple[Version, ...]
     platform: str
@@ -430,16 +407,17 @@ def wheel_for(release: Release, series: Version, platform: str) -> bool:
 def weighed(requirement: Requirement, package: Package | None, target: Target) -> DraftAxis:
     """Releases without a wheel for the target are skipped: a cell builds nothing unasked."""
     known = DraftAxis(package=canonicalize_name(requirement.name), requirement=str(requirement))
+
+    def out(because: str) -> DraftAxis:
+        return msgspec.structs.replace(known, left_out=because)
+
     exact = [p for p in requirement.specifier if p.operator in ("==", "===")]
-    left_out = ""
     if requirement.url is not None:
-        left_out = "it is no release of the index"
-    elif package is None:
-        left_out = "the package index does not have it"
-    elif any("*" not in part.version for part in exact):
-        left_out = "it is pinned to one version"
-    if left_out or package is None:
-        return msgspec.structs.replace(known, left_out=left_out)
+        return out("it is no release of the index")
+    if package is None:
+        return out("the package index does not have it")
+    if any("*" not in part.version for part in exact):
+        return out("it is pinned to one version")
     lowest = lowest_of(requirement.specifier)
     later = [
         release
@@ -447,11 +425,9 @@ def weighed(requirement: Requirement, package: Package | None, target: Target) -
         if (lowest is None or release.version >= lowest) and target.has_wheel(release)
     ]
     versions = [release.version for release in later]
-    known = _with_series(msgspec.structs.replace(known, versions=tuple(versions)), MOST_SERIES)
-    if len(known.coordinates) < 2:
-        return msgspec.structs.replace(
-            known, left_out="only one series of it meets what is declared"
-        )
+    axis = _with_series(msgspec.structs.replace(known, versions=tuple(versions)), MOST_SERIES)
+    if len(axis.coordinates) < 2:
+        return out("only one series of it meets what is declared")
     moves, weight = list[str](), 0
     admitted = [version for version in versions if requirement.specifier.contains(version)]
     shut_out = [version for version in versions if admitted and version > max(admitted)]
@@ -472,7 +448,7 @@ def weighed(requirement: Requirement, package: Package | None, target: Target) -
         moves.append(f"{len(minors)} series since {versions[0]}")
     weight += min(len(minors), 9)
     return msgspec.structs.replace(
-        known, because=", ".join(moves), weight=weight, is_bounded=bool(shut_out)
+        axis, because=", ".join(moves), weight=weight, is_bounded=bool(shut_out)
     )
 
 
@@ -520,17 +496,16 @@ def matrix_text(
     day: str = "this day",
     has_lowest: bool = True,
 ) -> str:
-    shown = {"target": target, "axes": axes, "suite": suite, "quick": quick, "day": day}
-    names = [axis.package for axis in axes]
-    return _text("matrix.toml", **shown, has_lowest=has_lowest, subject=axes[-1], packages=names)
+    packages = {canonicalize_name(axis.package) for axis in axes}
+    asked = [text for text in suite.requirements if canonicalize_name(text) not in packages]
+    return _text(
+        "matrix.toml", target=target, axes=axes, suite=suite, quick=quick, day=day,
+        has_lowest=has_lowest, subject=axes[-1], asked=asked,
+    )  # fmt: skip
 
 
 def _text(template: str, **shown: object) -> str:
     return rendered("compat.draft", template, shown, {"toml": _toml})
-
-
-def toml_line(key: str, value: str | Sequence[str]) -> str:
-    return f"{key} = {_toml(value)}"
 
 
 def _toml(value: str | Sequence[str]) -> str:
@@ -569,7 +544,7 @@ def draft_of(
     day: datetime.date,
 ) -> Draft:
     weights = sorted(_weights(library, source, target), key=lambda w: (-w.weight, w.package))
-    subject_series = 1 if suite.is_own else MOST_SERIES_OF_SUBJECT
+    subject_series = 1 if suite.tests else MOST_SERIES_OF_SUBJECT
     chosen, cells_left = list[DraftAxis](), MOST_CELLS // (len(target.series) * subject_series)
     able = [dependency for dependency in weights if not dependency.left_out]
     # The first get more series, but none so many that another one has no axis.
@@ -593,7 +568,7 @@ def draft_of(
     catalogue = discover(matrix, source)
     planned = plan(matrix, catalogue)
     cells = [f.cell for f in planned.fates if isinstance(f, Feasible) and f.cell.recipe == "fresh"]
-    with_wheels = [cell for cell in cells if has_wheels(matrix, catalogue, cell)]
+    with_wheels = [cell for cell in cells if _has_wheels(matrix, catalogue, cell)]
     quick = smoke_cells(matrix, with_wheels, target.here)
     needed = [
         msgspec.structs.replace(axis, is_bounded=axis.is_bounded and is_needed)

@@ -82,18 +82,14 @@ def _lowest(matrix: Matrix, axis: PackageAxis, package: Package, subject: Packag
     # lowest: the first of all, and the first with a wheel for each Python.
     known = msgspec.structs.replace(axis.select, specifier=SpecifierSet())
     releases = [r for r in package.selected(known) if r.has_usable_file]
-    texts = (
-        text
+    asked = (
+        requirement.specifier
         for release in subject.selected(matrix.subject_axis.select)
-        if release.published is not None
-        for text in release.published.requires_dist
+        for requirement in filter(None, map(parsed, release.requires))
+        if canonicalize_name(requirement.name) == package.name
     )
     lowest: dict[Version, Release] = {}
-    for specifier in dict.fromkeys(
-        asked.specifier
-        for asked in filter(None, map(parsed, texts))
-        if canonicalize_name(asked.name) == package.name and lowest_of(asked.specifier) is not None
-    ):
+    for specifier in dict.fromkeys(each for each in asked if lowest_of(each) is not None):
         admitted = [r for r in releases if specifier.contains(r.version, prereleases=True)]
         lowest |= {release.version: release for release in admitted[:1]}
         for patch in matrix.interpreters.patches:
@@ -114,12 +110,12 @@ def _lowest(matrix: Matrix, axis: PackageAxis, package: Package, subject: Packag
 
 
 def _newer(axis: PackageAxis, package: Package) -> Package:
-    newest = max((release.version for release in package.selected(axis.select)), default=None)
+    selected = [release.version for release in package.selected(axis.select)]
     releases = tuple(
         release
         for release in package.releases
-        if newest is not None
-        and release.version > newest
+        if selected
+        and release.version > max(selected)
         and not release.version.is_prerelease
         and release.has_usable_file
         and not axis.select.keeps(release.version)
@@ -166,7 +162,14 @@ def _page(source: ReleaseSource, name: str) -> Package | None:
 def _unknown(
     matrix: Matrix, packages: dict[str, Package], source: ReleaseSource
 ) -> Iterator[Fault]:
-    known = sorted(_names_at_hand(matrix, packages, source))
+    texts = [*matrix.requirements, *matrix.suite.requirements]
+    subject = packages.get(matrix.subject_axis.normalised_name)
+    for release in () if subject is None else subject.selected(matrix.subject_axis.select)[-1:]:
+        texts += _release_with_metadata(release, source).requires
+    texts += (r.package for rule in matrix.rules for r in rule.relaxations)
+    missing = {a.normalised_name for a in matrix.packages} - packages.keys()
+    names = {name_of_line(text) for text in {*texts, matrix.suite.module}}
+    known = sorted(names - missing - {""})
     for number, axis in enumerate(matrix.axes):
         if not isinstance(axis, PackageAxis) or axis.normalised_name in packages:
             continue
@@ -179,22 +182,8 @@ def _unknown(
         )
 
 
-def _names_at_hand(matrix: Matrix, packages: dict[str, Package], source: ReleaseSource) -> set[str]:
-    texts = [*matrix.requirements, *matrix.suite.requirements]
-    subject = packages.get(matrix.subject_axis.normalised_name)
-    for release in () if subject is None else subject.selected(matrix.subject_axis.select)[-1:]:
-        published = _release_with_metadata(release, source).published
-        texts += () if published is None else published.requires_dist
-    relaxed = {r.package for rule in matrix.rules for r in rule.relaxations}
-    missing = {a.normalised_name for a in matrix.packages} - packages.keys()
-    every = {name_of_line(text) for text in {*texts, *relaxed, matrix.suite.module}}
-    return every - missing - {""}
-
-
 def _release_with_metadata(release: Release, source: ReleaseSource) -> Release:
-    """A wheel with another package's METADATA is set aside with the reason, and the next one
-    counts.
-    """
+    """Sets wheels with another package's METADATA aside, with the reason."""
     artifacts = list(release.artifacts)
     for number, artifact in enumerate(release.artifacts):
         if not artifact.is_wheel:
@@ -218,11 +207,8 @@ def catalogue_notes(catalogue: Catalogue) -> Iterator[str]:
                 yield f"warning: a file is set aside: {artifact.set_aside}"
 
 
-_PINS = ("==", "===", "~=")
-
-
 def is_pin(specifier: SpecifierSet) -> bool:
-    return any(part.operator in _PINS for part in specifier)
+    return any(part.operator in ("==", "===", "~=") for part in specifier)
 
 
 def required(
@@ -234,11 +220,25 @@ def required(
     asked = frozenset({*names, *axes})
 
     def of(name: str) -> Required | None:
-        patches = matrix.interpreters.patches
-        every = releases_of(source.package, name)
-        releases = (_with_files(r, fitting_files(matrix, r, patches).artifacts) for r in every)
-        package = Package(name=name, releases=tuple(releases))
-        return _required(package, pins.get(name, set()), name in free, asked, source)
+        patches, own = matrix.interpreters.patches, pins.get(name, set())
+        releases = tuple(
+            _with_files(release, fitting_files(matrix, release, patches).artifacts)
+            for release in releases_of(source.package, name)
+        )
+        admitted = tuple(r for r in releases if any(pin.contains(r.version, True) for pin in own))
+        candidates = releases if name in free else admitted
+        # Requirements on each other rarely change: the oldest and the newest release show whether
+        # there are any.
+        ends = (_with_requirements(r, asked, source) for r in (*candidates[:1], *candidates[-1:]))
+        telling = any(release.requires for release in ends)
+        whole = name in free and telling
+        if not whole and not own:
+            return None
+        chosen = releases if whole else admitted
+        if telling:
+            chosen = tuple(_with_requirements(release, asked, source) for release in chosen)
+        texts = tuple(sorted(map(str, own)))
+        return Required(name=name, releases=chosen, pins=texts, whole=whole)
 
     return tuple(entry for entry in pool.map(of, names) if entry is not None)
 
@@ -248,8 +248,7 @@ def _pins(matrix: Matrix, subject: Package) -> tuple[dict[str, set[SpecifierSet]
     pins: dict[str, set[SpecifierSet]] = {}
     names: set[str] = set()
     for release in subject.selected(matrix.subject_axis.select):
-        published = release.published
-        for requirement in _parsed(() if published is None else published.requires_dist):
+        for requirement in _parsed(release.requires):
             name = canonicalize_name(requirement.name)
             names.add(name)
             if is_pin(requirement.specifier):
@@ -264,33 +263,6 @@ def _pins(matrix: Matrix, subject: Package) -> tuple[dict[str, set[SpecifierSet]
         else:
             free.add(name)
     return pins, free
-
-
-def _required(
-    package: Package,
-    pins: set[SpecifierSet],
-    is_free: bool,
-    asked: frozenset[str],
-    source: ReleaseSource,
-) -> Required | None:
-    admitted = [
-        release
-        for release in package.releases
-        if any(pin.contains(release.version, prereleases=True) for pin in pins)
-    ]
-    candidates = package.releases if is_free else tuple(admitted)
-    # Requirements on each other rarely change: the oldest and the newest release show whether there
-    # are any.
-    ends = (_with_requirements(r, asked, source) for r in (*candidates[:1], *candidates[-1:]))
-    telling = any(r.published is not None and r.published.requires_dist for r in ends)
-    whole = is_free and telling
-    if not whole and not pins:
-        return None
-    listed = package.releases if whole else tuple(admitted)
-    if telling:
-        listed = tuple(_with_requirements(release, asked, source) for release in listed)
-    texts = tuple(sorted(map(str, pins)))
-    return Required(name=package.name, releases=listed, pins=texts, whole=whole)
 
 
 def _with_requirements(release: Release, asked: frozenset[str], source: ReleaseSource) -> Release:
@@ -332,9 +304,7 @@ def _is_for(wheel: Artifact, series: set[str], platforms: set[str]) -> bool:
 
 
 def lowest_of(clauses: Iterable[Specifier], exact: bool = False) -> Version | None:
-    """Return the lowest version of a range (`>=`, `>`, `~=`, `==1.*`), or of an `exact` one, too;
-    None without one.
-    """
+    """Return the lowest version of a range (`>=`, `>`, `~=`, `==1.*`), or of an `exact` one."""
     bounds = [
         Version(part.version.removesuffix(".*"))
         for part in clauses

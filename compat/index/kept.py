@@ -27,13 +27,13 @@ P = TypeVar("P", bound=Package)
 FORMAT = 2  # 2 adds the requirements of the subject's releases
 
 
-class _Kept(StrictValue, frozen=True, kw_only=True):
+class _Kept(StrictValue, frozen=True, kw_only=True, omit_defaults=True):
     format: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)]
     packages: tuple[Package, ...]
-    required: tuple[Required, ...] | msgspec.UnsetType = msgspec.UNSET
-    prereleases: tuple[Package, ...] | msgspec.UnsetType = msgspec.UNSET
-    newer: tuple[Package, ...] | msgspec.UnsetType = msgspec.UNSET
-    lowest: tuple[Package, ...] | msgspec.UnsetType = msgspec.UNSET
+    required: tuple[Required, ...] | None = None
+    prereleases: tuple[Package, ...] = ()
+    newer: tuple[Package, ...] = ()
+    lowest: tuple[Package, ...] = ()
 
 
 def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
@@ -47,27 +47,15 @@ def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
             format=FORMAT,
             packages=_placeless(packages),
             required=_placeless(catalogue.required),
-            prereleases=_placeless(catalogue.prereleases) or msgspec.UNSET,
-            newer=_placeless(catalogue.newer) or msgspec.UNSET,
-            lowest=_placeless(catalogue.lowest) or msgspec.UNSET,
+            prereleases=_placeless(catalogue.prereleases),
+            newer=_placeless(catalogue.newer),
+            lowest=_placeless(catalogue.lowest),
         )
     )
 
 
 def decode_catalogue(text: str, source: str) -> Catalogue:
-    try:
-        stored = decode(text, _Kept)
-        if stored.required is msgspec.UNSET:
-            raise ValueError("Object missing required field `required`")
-        beside = (stored.prereleases, stored.newer, stored.lowest)
-        return Catalogue(
-            tuple(map(_read, stored.packages)),
-            tuple(map(_read, stored.required)),
-            *(tuple(map(_read, packages or ())) for packages in beside),
-        )
-    except (ValueError, RecursionError) as fault:
-        hint = "compat matrix discover MATRIX --write makes it anew"
-        raise DeclarationError.of(f"is no catalogue: {fault}", path=source, hint=hint) from fault
+    return _decoded(text, source, "is no catalogue", is_whole=True)
 
 
 def encode_packages(packages: Iterable[Package]) -> str:
@@ -75,18 +63,27 @@ def encode_packages(packages: Iterable[Package]) -> str:
 
 
 def decode_packages(text: str, source: str) -> tuple[Package, ...]:
+    return _decoded(text, source, "has no packages").packages
+
+
+def _decoded(text: str, source: str, trouble: str, *, is_whole: bool = False) -> Catalogue:
     try:
         stored = decode(text, _Kept)
-        return tuple(map(_read, stored.packages))
+        if is_whole and stored.required is None:
+            raise ValueError("Object missing required field `required`")
+        beside = (stored.prereleases, stored.newer, stored.lowest)
+        return Catalogue(
+            tuple(map(_read, stored.packages)),
+            tuple(map(_read, stored.required or ())),
+            *(tuple(map(_read, packages)) for packages in beside),
+        )
     except (ValueError, RecursionError) as fault:
         hint = "compat matrix discover MATRIX --write makes it anew"
-        raise DeclarationError.of(f"has no packages: {fault}", path=source, hint=hint) from fault
+        raise DeclarationError.of(f"{trouble}: {fault}", path=source, hint=hint) from fault
 
 
 def catalogue_with_axes(text: str, source: str, matrix: Matrix) -> Catalogue:
-    """Raises DeclarationError as `decode_catalogue` does, and for a text that is older than one of
-    the axes.
-    """
+    """Raises DeclarationError for a text that is no catalogue or that lacks one of the axes."""
     catalogue = decode_catalogue(text, source)
     known = {package.name for package in catalogue.packages}
     axes = [axis.package for axis in matrix.packages]

@@ -28,7 +28,6 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import InvalidVersion, Version
 from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError, ReadTimeoutError
-from urllib3.exceptions import HTTPError as BrokenTransfer
 from urllib3.response import BaseHTTPResponse, HTTPResponse
 from urllib3.util import Retry
 
@@ -67,24 +66,12 @@ class ResponseLimits(Value, frozen=True):
     fresh: int = 600
 
 
-class TooLarge(requests.RequestException):
-    """The answer exceeded the limit; the text is the limit."""
+class BadAnswer(requests.RequestException):
+    """The text is what the index, `{}`, did; `hint` is what to do; `status` is 0 or an error's."""
 
-
-class TooSlow(requests.Timeout):
-    """The answer was not complete in time; the text names the exceeded time."""
-
-
-class BrokenOff(requests.RequestException):
-    """The answer ended early, or could not be decoded."""
-
-
-class BadStatus(requests.RequestException):
-    """The answer has an error status."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(str(status))
-        self.status = status
+    def __init__(self, what: str, hint: str, status: int = 0) -> None:
+        super().__init__(what)
+        self.hint, self.status = hint, status
 
 
 class Web:
@@ -109,7 +96,7 @@ class Web:
     def get(
         self, url: str, *, headers: Mapping[str, str] | None = None, stream: bool = False
     ) -> requests.Response:
-        """Return the answer 200 or 206; raise requests.RequestException, BadStatus for others."""
+        """Return the answer 200 or 206; raise requests.RequestException, BadAnswer for others."""
         response = self._session.get(
             url,
             headers=dict(headers or {}),
@@ -119,7 +106,9 @@ class Web:
             auth=self._logins.get(_origin(url)),
         )
         if response.status_code not in (200, 206):
-            raise BadStatus(response.status_code)
+            status = response.status_code
+            what, hint = _STATUS.get(status, ("answers with an error", _ADDRESS))
+            raise BadAnswer(f"{{}} {what} ({status})", hint, status)
         return response
 
     def close(self) -> None:
@@ -170,7 +159,7 @@ class BoundedAdapter(HTTPAdapter):
         try:
             return exchanged.result(self._limits.total + GRACE)
         except NotDone as cause:
-            raise TooSlow(f"within {self._limits.total:g} s") from cause
+            raise self._too_slow() from cause
 
     def _exchange(
         self, request: requests.PreparedRequest, deadline: float, **tls: Any
@@ -209,14 +198,18 @@ class BoundedAdapter(HTTPAdapter):
             while chunk := raw.read1(CHUNK, decode_content=True):
                 size += len(chunk)
                 if size > self._limits.max_bytes:
-                    raise TooLarge(f"{self._limits.max_bytes} bytes")
+                    raise BadAnswer(_TOO_LARGE.format(self._limits.max_bytes), _ADDRESS)
                 if time.monotonic() > deadline:
-                    raise TooSlow(f"within {self._limits.total:g} s")
+                    raise self._too_slow()
                 body.write(chunk)
         except ReadTimeoutError as cause:
-            raise TooSlow(f"and then fell silent for {self._limits.silence:g} s") from cause
-        except BrokenTransfer as error:
-            raise BrokenOff(str(error)) from error
+            raise self._too_slow(f"and then fell silent for {self._limits.silence:g} s") from cause
+        except HTTPError as error:
+            raise BadAnswer("{}'s answer broke off", "try again") from error
+
+    def _too_slow(self, how: str = "") -> BadAnswer:
+        how = how or f"within {self._limits.total:g} s"
+        return BadAnswer(f"{{}} gave no complete answer {how}", "check the network; then try again")
 
 
 def without_login(url: str) -> str:
@@ -232,49 +225,44 @@ def _origin(url: str) -> tuple[str, str]:
 _PIP = "the index address and proxy that pip is configured for"
 _CHECK = f"check the network, and {_PIP}; then try again"
 _ADDRESS = "check the index address"
+_TOO_LARGE = "{{}} answered with more than {} bytes"
 # The first matching kind decides: what happened, and what to do.
 _TROUBLE: tuple[tuple[type[Exception], str, str], ...] = (
-    (requests.exceptions.JSONDecodeError, "'s answer cannot be read", _ADDRESS),
-    (TooLarge, " answered with more than {}", _ADDRESS),
-    (TooSlow, " gave no complete answer {}", "check the network; then try again"),
-    (requests.Timeout, " did not answer in time", _CHECK),
-    (BrokenOff, "'s answer broke off", "try again"),
-    (requests.exceptions.ChunkedEncodingError, "'s answer broke off", "try again"),
+    (requests.exceptions.JSONDecodeError, "{}'s answer cannot be read", _ADDRESS),
+    (requests.Timeout, "{} did not answer in time", _CHECK),
+    (requests.exceptions.ChunkedEncodingError, "{}'s answer broke off", "try again"),
     (
         requests.exceptions.SSLError,
-        "'s certificate is not trusted",
+        "{}'s certificate is not trusted",
         "name the right bundle in pip's setting `cert`",
     ),
-    (requests.exceptions.ProxyError, "", "check pip's setting `proxy`"),
-    (requests.ConnectionError, " cannot be reached", _CHECK),
-    (requests.RequestException, " could not be asked", _CHECK),
-    (OSError, " could not be asked for want of a local file", "check pip's setting `cert`"),
-    (Exception, "'s answer cannot be read", _ADDRESS),
+    (
+        requests.exceptions.ProxyError,
+        "the proxy to {} cannot be reached",
+        "check pip's setting `proxy`",
+    ),
+    (requests.ConnectionError, "{} cannot be reached", _CHECK),
+    (requests.RequestException, "{} could not be asked", _CHECK),
+    (OSError, "{} could not be asked for want of a local file", "check pip's setting `cert`"),
+    (Exception, "{}'s answer cannot be read", _ADDRESS),
 )
 _STATUS = {
-    **dict.fromkeys((404, 410), (" has no such page", "check the name and the index address")),
+    **dict.fromkeys((404, 410), ("has no such page", "check the name and the index address")),
     **dict.fromkeys(
-        (401, 403, 407), (" refuses access", "check the login of the index or the proxy")
+        (401, 403, 407), ("refuses access", "check the login of the index or the proxy")
     ),
-    429: (" wants fewer requests", "wait a while; then try again"),
+    429: ("wants fewer requests", "wait a while; then try again"),
+    **dict.fromkeys(range(500, 600), ("is in trouble", "try again later")),
 }
 
 
 def unreachable(error: Exception, wanted: str) -> IndexUnreachable:
     """Return the error as one line with its remedy, without host, address or credential."""
-    index, status = "the package index", error.status if isinstance(error, BadStatus) else 0
-    what, hint = next((what, hint) for kind, what, hint in _TROUBLE if isinstance(error, kind))
-    message = index + what.format(error)
-    if isinstance(error, requests.exceptions.ProxyError):
-        message = "the proxy to the package index cannot be reached"
-    if status in _STATUS:
-        what, hint = _STATUS[status]
-        message = f"{index}{what} ({status})"
-    elif status >= 500:
-        message, hint = f"{index} is in trouble ({status})", "try again later"
-    elif status:
-        message, hint = f"{index} answered with status {status}", _ADDRESS
-    return IndexUnreachable.of(f"{message}, asked for {wanted}", hint=hint)
+    if isinstance(error, BadAnswer):
+        what, hint = str(error), error.hint
+    else:
+        what, hint = next((what, hint) for kind, what, hint in _TROUBLE if isinstance(error, kind))
+    return IndexUnreachable.of(f"{what.format('the package index')}, asked for {wanted}", hint=hint)
 
 
 NO_SUCH_FILE = (400, 403, 404, 405, 410, 501)  # 403 from storage services
@@ -310,9 +298,7 @@ class MetadataReader:
         self._has_files: bool | None = None
 
     def published(self, artifact: Artifact) -> Published | None:
-        """Raises UnsoundFile when it belongs to another wheel, IndexUnreachable when it is not
-        available.
-        """
+        """Raises UnsoundFile for another wheel's metadata, IndexUnreachable without any."""
         if not artifact.is_wheel:
             return None
         path, published = None, None
@@ -330,9 +316,7 @@ class MetadataReader:
         return published
 
     def contents(self, artifact: Artifact) -> dict[str, str]:
-        """It is read by range requests; empty where the index does not support them, and for an
-        sdist.
-        """
+        """Read by range requests; empty without their support, and for an sdist."""
         if not artifact.is_wheel:
             return {}
         try:
@@ -351,9 +335,7 @@ class MetadataReader:
             return {}
 
     def sources(self, artifact: Artifact) -> dict[str, bytes]:
-        """The wheel is downloaded whole. Raises UnsoundFile for an unreadable wheel,
-        IndexUnreachable when it is not available.
-        """
+        """Downloads the whole wheel. Raises UnsoundFile if unreadable, or IndexUnreachable."""
         try:
             with whole_wheel(self._wheels, artifact) as file, zipfile.ZipFile(file) as wheel:
                 members = [info for info in wheel.infolist() if _is_module(info.filename)]
@@ -392,14 +374,14 @@ class MetadataReader:
             return None
         try:
             text = self._web.get(f"{artifact.url}.metadata").content
-        except BadStatus as refusal:
+        except BadAnswer as refusal:
             if refusal.status not in NO_SUCH_FILE:
                 raise
             if artifact.has_metadata is None:
                 self._has_files = False
             return None
         if len(text) > self._limits.max_metadata_bytes:
-            raise TooLarge(f"{self._limits.max_metadata_bytes} bytes")
+            raise BadAnswer(_TOO_LARGE.format(self._limits.max_metadata_bytes), _ADDRESS)
         # A captive portal's page says nothing about the wheel, which is then read itself.
         return text if {"name", "version"} <= parse_email(text)[0].keys() else None
 
@@ -408,10 +390,12 @@ class MetadataReader:
         try:
             with zipfile.ZipFile(RangedFile(self._web, artifact.url)) as wheel:
                 return _metadata_member(wheel, artifact.filename, self._limits)
-        except NotMetadata:
-            raise
-        except (BadStatus, *DAMAGED):
+        except (BadAnswer, *DAMAGED) as error:
             # Any other network error would affect the wheel's download, too.
+            if isinstance(error, NotMetadata) or (
+                isinstance(error, BadAnswer) and not error.status
+            ):
+                raise
             return None
 
     def _from_whole_wheel(self, artifact: Artifact) -> bytes:
@@ -426,10 +410,7 @@ class MetadataReader:
 
 
 class RangedFile(io.RawIOBase):
-    """A remote file of which only the read parts are downloaded, by range requests.
-
-    Raises zipfile.BadZipFile when the server's answers violate RFC 9110.
-    """
+    """A remote file, read by range requests; zipfile.BadZipFile for an answer beside RFC 9110."""
 
     def __init__(self, web: Web, url: str) -> None:
         self._web, self._url = web, url
@@ -559,6 +540,6 @@ def wheel_to_read(release: Release) -> Artifact | None:
 
 
 def _is_module(path: str) -> bool:
-    parts = path.split("/")
-    is_inside = ".." not in parts and not path.startswith("/") and "\\" not in path
-    return path.endswith(".py") and is_inside and not parts[0].endswith(".data")
+    top, *inner = path.split("/")
+    is_inside = top and ".." not in (top, *inner) and "\\" not in path
+    return bool(is_inside) and path.endswith(".py") and not top.endswith(".data")

@@ -29,7 +29,7 @@ from urllib3.exceptions import HTTPError
 from compat import files
 from compat.errors import CompatError, NoPage, one_line
 from compat.index.metadata import (
-    BadStatus,
+    BadAnswer,
     MetadataReader,
     ResponseLimits,
     Web,
@@ -38,7 +38,7 @@ from compat.index.metadata import (
 )
 from compat.index.release import Artifact, Package, Published, Release
 from compat.index.settings import IndexSettings, is_remote
-from compat.value import Value, decode
+from compat.value import Value, decode, grouped
 
 ACCEPTED = (
     "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.5,"
@@ -115,24 +115,24 @@ def listed(page: IndexPage) -> list[ListedFile]:
     links.feed(page.content.decode("utf-8", errors="replace"))
     links.close()
     _check_version(links.version)
-    return [_linked(attributes, "".join(text), links.base) for attributes, text in links.links]
-
-
-def _linked(attributes: dict[str, str | None], text: str, base: str) -> ListedFile:
-    url, fragment = urldefrag(urljoin(base, attributes["href"] or ""))
-    algorithm, _, digest = fragment.partition("=")
-    metadata = attributes.get("data-core-metadata")
-    return ListedFile(
-        filename=text.strip(),
-        url=url,
-        hashes={algorithm: digest},
-        requires_python=attributes.get("data-requires-python"),
+    files_listed = []
+    for attributes, text in links.links:
+        url, fragment = urldefrag(urljoin(links.base, attributes["href"] or ""))
+        algorithm, _, digest = fragment.partition("=")
         # It holds `true` or the digest of the metadata.
-        core_metadata=None if metadata is None else metadata.lower() == "true" or "=" in metadata,
-        yanked=(attributes["data-yanked"] or "") if "data-yanked" in attributes else False,
-        # Not in PEP 503; some indexes have it and uv reads it (2026-11-22).
-        upload_time=attributes.get("data-upload-time"),
-    )
+        known = attributes.get("data-core-metadata")
+        file = ListedFile(
+            filename="".join(text).strip(),
+            url=url,
+            hashes={algorithm: digest},
+            requires_python=attributes.get("data-requires-python"),
+            core_metadata=None if known is None else known.lower() == "true" or "=" in known,
+            yanked=(attributes["data-yanked"] or "") if "data-yanked" in attributes else False,
+            # Not in PEP 503; some indexes have it and uv reads it (2026-11-22).
+            upload_time=attributes.get("data-upload-time"),
+        )
+        files_listed.append(file)
+    return files_listed
 
 
 def _now() -> datetime.datetime:
@@ -145,41 +145,6 @@ def _check_version(text: str) -> None:
         raise ValueError("a page of another version of the interface")
 
 
-class KeptPages:
-    """Caches the last valid page by URL, a file each; for this run only where the folder is
-    unwritable.
-
-    The caller stores a page after parsing it: a captive portal's must not replace a good one.
-    """
-
-    def __init__(self, folder: Path | None, fresh: int) -> None:
-        self._fresh = datetime.timedelta(seconds=fresh)
-        self._folder = folder
-        self._held: dict[str, IndexPage] = {}
-
-    def get(self, url: str) -> IndexPage | None:
-        with contextlib.suppress(OSError, ValueError, RecursionError):
-            if (path := self._path(url)) is not None:
-                return msgspec.msgpack.decode(path.read_bytes(), type=IndexPage)
-        return self._held.get(url)
-
-    def is_fresh(self, page: IndexPage) -> bool:
-        return _now() - page.received < self._fresh
-
-    def keep(self, url: str, page: IndexPage) -> None:
-        try:
-            if (path := self._path(url)) is not None:
-                files.write(path, msgspec.msgpack.encode(page))
-                return
-        except (CompatError, OSError):
-            pass
-        self._held[url] = page
-
-    def _path(self, url: str) -> Path | None:
-        name = hashlib.sha256(url.encode()).hexdigest()
-        return None if self._folder is None else self._folder / "pages" / name
-
-
 # What requests and the parsers of JSON and HTML raise for a page.
 _PARSING = (ValueError, RecursionError, AssertionError, LookupError)
 UNREADABLE = (requests.RequestException, HTTPError, OSError, *_PARSING)
@@ -189,8 +154,8 @@ _LONGEST_REASON = 200
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
-# The readable files of one index's page with their versions, as of a moment if they are stale.
-Files = tuple[tuple[tuple[Version, Artifact], ...], datetime.datetime | None]
+# The readable files of one index's page with their versions.
+Files = tuple[tuple[Version, Artifact], ...]
 
 
 class PyPISource:
@@ -209,9 +174,11 @@ class PyPISource:
         self._settings = settings
         self._urls = settings.urls
         self._merged = settings.merged
-        self._refresh = refresh
         self._web = Web(settings, limits)
-        self._pages = KeptPages(cache_dir, limits.fresh)
+        # The last valid page by URL, a file each; in memory where the folder is unwritable.
+        self._folder = None if cache_dir is None else cache_dir / "pages"
+        self._held: dict[str, IndexPage] = {}
+        self._fresh = datetime.timedelta(seconds=0 if refresh else limits.fresh)
         self._metadata = MetadataReader(settings, limits, cache_dir)
 
     def package(self, name: str) -> Package:
@@ -253,30 +220,36 @@ class PyPISource:
         self._web.close()
         self._metadata.close()
 
-    def _answer(self, index: str, name: str) -> Files | None:
-        # Return the files on one index's page, from the cache if necessary; None without such a
-        # page.
+    def _answer(self, index: str, name: str) -> tuple[Files, datetime.datetime | None] | None:
+        # Return the files on one index's page, from the cache if necessary, and then as of when if
+        # the index did not answer; None without such a page.
         url = f"{without_login(index).rstrip('/')}/{name}/"
-        cached = self._pages.get(url)
-        before = None
+        path = self._folder and self._folder / hashlib.sha256(url.encode()).hexdigest()
+        cached, before = self._held.get(url), Files()
         with contextlib.suppress(*UNREADABLE):
-            before = None if cached is None else files_of(cached, name)
-        is_fresh = cached is not None and self._pages.is_fresh(cached) and not self._refresh
-        if is_fresh and before is not None:
-            return before
+            if path is not None and cached is None:
+                cached = msgspec.msgpack.decode(path.read_bytes(), type=IndexPage)
+            before = Files() if cached is None else files_of(cached, name)
+        if cached is not None and before and _now() - cached.received < self._fresh:
+            return before, None
         try:
             response = self._web.get(url, headers={"Accept": ACCEPTED})
             kind = response.headers.get("content-type", "text/html")
             page = IndexPage(response.url, kind, response.content, _now())
+            # Read before it is stored: a captive portal's must not replace a good one.
             page_files = files_of(page, name)
         except UNREADABLE as error:
-            if cached is not None and before is not None:
-                return before[0], cached.received
-            if isinstance(error, BadStatus) and error.status == requests.codes.not_found:
+            if cached is not None and before:
+                return before, cached.received
+            if isinstance(error, BadAnswer) and error.status == requests.codes.not_found:
                 return None
             raise unreachable(error, f"its page of {name!r}") from error
-        self._pages.keep(url, page)
-        return page_files
+        self._held[url] = page
+        with contextlib.suppress(CompatError, OSError):
+            if path is not None:
+                files.write(path, msgspec.msgpack.encode(page))
+                self._held.pop(url, None)
+        return page_files, None
 
 
 def files_of(page: IndexPage, name: str) -> Files:
@@ -284,21 +257,17 @@ def files_of(page: IndexPage, name: str) -> Files:
     usable = tuple(filter(None, (_artifact(file, name) for file in listed(page))))
     if not usable:
         raise ValueError("no usable file on the page")
-    return usable, None
+    return usable
 
 
-def package_of(name: str, answers: Iterable[Files]) -> Package:
+def package_of(name: str, answers: Iterable[tuple[Files, datetime.datetime | None]]) -> Package:
     by_name: dict[str, tuple[Version, Artifact]] = {}
     stale: list[datetime.datetime] = []
-    for listed_files, stale_since in answers:
-        for version, artifact in listed_files:
+    for page_files, stale_since in answers:
+        for version, artifact in page_files:
             by_name.setdefault(artifact.filename, (version, artifact))
-        if stale_since is not None:
-            stale.append(stale_since)
-    by_version: dict[Version, list[Artifact]] = {}
-    for filename in sorted(by_name):
-        version, artifact = by_name[filename]
-        by_version.setdefault(version, []).append(artifact)
+        stale += [] if stale_since is None else [stale_since]
+    by_version = grouped(by_name[filename] for filename in sorted(by_name))
     releases = (Release(version=v, artifacts=tuple(by_version[v])) for v in sorted(by_version))
     return Package(name=name, releases=tuple(releases), stale_since=min(stale, default=None))
 

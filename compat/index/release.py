@@ -92,6 +92,11 @@ class Release(
         return next((a.yank_reason for a in self.artifacts if a.yank_reason), "")
 
     @property
+    def requires(self) -> tuple[str, ...]:
+        """Its requirements as written; none where they are not read."""
+        return () if self.published is None else self.published.requires_dist
+
+    @property
     def has_usable_file(self) -> bool:
         return any(not artifact.yanked and not artifact.set_aside for artifact in self.artifacts)
 
@@ -187,7 +192,6 @@ class Catalogue(Value, frozen=True):
         return next(own, ())
 
     def with_package(self, package: Package) -> "Catalogue":
-        """Return the catalogue with the package of this name replaced."""
         packages = (package if p.name == package.name else p for p in self.packages)
         return msgspec.structs.replace(self, packages=tuple(packages))
 
@@ -232,6 +236,4 @@ class ReleaseSource(Protocol):
         """Return a source that queries only that index, in the same way."""
 
     def published(self, artifact: Artifact) -> Published | None:
-        """Return the requirements in the artifact's own metadata; None for an sdist, whose metadata
-        is not reliable.
-        """
+        """Return the metadata's requirements; None for an sdist, where it is not reliable."""

@@ -3,7 +3,7 @@
 import ast
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from compat.errors import UsageError
@@ -71,7 +71,7 @@ def settings(
             )
     listed = read_listing(_pip_config_list())
     index_urls = [index_url] if index_url is not None else listed.get("index-url", "").split()[:1]
-    extras = _extras(extra_index_urls, listed)
+    extras = list(extra_index_urls) or listed.get("extra-index-url", "").split()
     public = next(filter(is_remote, index_urls), None)
     if public is None:
         # pip is installed with pip-tools; loading it takes longer than most answers.
@@ -92,12 +92,8 @@ def settings(
 
 def has_extras(extra_index_urls: Sequence[str] = ()) -> bool:
     """Return whether `settings` names more than one index: it is faster to query this alone."""
-    extras = extra_index_urls or _extras((), read_listing(_pip_config_list()))
-    return any(map(is_remote, extras))
-
-
-def _extras(asked: Sequence[str], listed: Mapping[str, str]) -> list[str]:
-    return list(asked) or listed.get("extra-index-url", "").split()
+    listed = {} if extra_index_urls else read_listing(_pip_config_list())
+    return any(map(is_remote, extra_index_urls or listed.get("extra-index-url", "").split()))
 
 
 def read_listing(text: str) -> dict[str, str]:

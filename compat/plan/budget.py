@@ -21,10 +21,7 @@ class Task(Value, frozen=True, kw_only=True):
 
 
 class Budget(Value, frozen=True, kw_only=True):
-    """A number of concurrent shards, and the seconds of each.
-
-    `overhead` of these seconds pass before its cells.
-    """
+    """Concurrent shards, the seconds of each, and of these the `overhead` before its cells."""
 
     seconds: float
     shards: int
@@ -71,9 +68,7 @@ class Packing(Value, frozen=True, kw_only=True, dict=True):
 
 
 def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
-    """The tasks must come from `tasks_that_fit`. There are only as many shards as have as much work
-    as overhead each: a machine costs its set-up.
-    """
+    """For tasks of `tasks_that_fit`. Each shard has as much work as overhead: set-up costs."""
     if not tasks:
         return Packing()
     most = min(budget.most, len(tasks))
@@ -90,9 +85,7 @@ def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
 
 
 def tasks_that_fit(tasks: Iterable[Task], budget: Budget) -> tuple[Task, ...]:
-    """A short task may fit where a long one did not. They keep their order, in which `packed` finds
-    room for each of them again.
-    """
+    """A short task may fit where a long one did not. They keep their order."""
     listed = tuple(tasks)
     fitting = set(itertools.chain.from_iterable(_assigned(listed, budget.most, budget.room)))
     return tuple(task for task in listed if task in fitting)

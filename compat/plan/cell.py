@@ -71,9 +71,7 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def id(self) -> str:
-        """The cell's id, `py3.11-tf2.14-tff0.87.0+relaxed`; recipe `fresh` and the matrix's own
-        platform are omitted.
-        """
+        """`py3.11-tf2.14-tff0.87.0+relaxed`; without recipe `fresh` and its own platform."""
         recipe = "" if self.recipe == "fresh" else f"+{self.recipe}"
         platform = f"@{self.platform}" if self.platform else ""
         return self.unread or f"{self.place}{recipe}{platform}"
@@ -160,10 +158,15 @@ def parse_cell(text: str, matrix: Matrix) -> Cell:
     parts = place.split("-")
     if len(parts) != len(matrix.axes):
         raise UsageError.of(f"cell {text!r} does not have the form {form(matrix)}")
-    coordinates = tuple(
-        _parse(part, axis, text) for part, axis in zip(parts, matrix.axes, strict=True)
-    )
-    return Cell(matrix=matrix.name, coordinates=coordinates, recipe=_recipe(recipe))
+    coordinates = []
+    for part, axis in zip(parts, matrix.axes, strict=True):
+        number = part.removeprefix(axis.short)
+        version = _normal_version(number)
+        if version is None or number == part:
+            message = f"{part!r} is not {axis.short!r} and a version in its normal form"
+            raise UsageError.of(f"cell {text!r}: {message}")
+        coordinates.append(Coordinate(axis=axis.name, short=axis.short, version=version))
+    return Cell(matrix=matrix.name, coordinates=tuple(coordinates), recipe=_recipe(recipe))
 
 
 def readable_cell(text: str, matrix: Matrix) -> Cell | None:
@@ -181,16 +184,6 @@ def unread_cell(text: str, matrix: Matrix) -> Cell:
 def form(matrix: Matrix) -> str:
     lanes = f"{'|+lowest' * matrix.lowest}{'|+prerelease' * bool(matrix.prerelease_axes)}"
     return "-".join(f"{axis.short}<version>" for axis in matrix.axes) + f"[+dated|+relaxed{lanes}]"
-
-
-def _parse(part: str, axis: Axis, text: str) -> Coordinate:
-    number = part.removeprefix(axis.short)
-    version = _normal_version(number)
-    if version is None or number == part:
-        raise UsageError.of(
-            f"cell {text!r}: {part!r} is not {axis.short!r} and a version in its normal form"
-        )
-    return Coordinate(axis=axis.name, short=axis.short, version=version)
 
 
 @lru_cache(maxsize=10_000)

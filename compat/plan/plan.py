@@ -68,19 +68,14 @@ Fate = Feasible | Infeasible
 
 
 class Plan(Value, frozen=True, kw_only=True):
-    """A partition of the cells: each is feasible or infeasible.
-
-    `unneeded` names rules that no cell needs.
-    """
+    """Each cell, feasible or infeasible; `unneeded` names rules that no cell needs."""
 
     fates: tuple[Fate, ...]
     unneeded: tuple[str, ...]
 
 
 def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None = None) -> Plan:
-    """With `here`, the interpreter series of this machine, a cell whose interpreter is missing is
-    infeasible too.
-    """
+    """With `here`, the series of this machine, a cell of another one is infeasible."""
     facts = Feasibility(matrix, catalogue)
     fates = tuple(fate_of(facts, cell, here) for cell in every_cell(facts))
     waiting = {rule.name: rule for rule in facts.matrix.rules}
@@ -117,9 +112,8 @@ def fate_of(facts: Feasibility, cell: Cell, here: frozenset[Version] | None = No
 def counts(fates: Iterable[Fate]) -> dict[str, Counter[str]]:
     table: dict[str, Counter[str]] = {recipe: Counter() for recipe in RECIPES}
     for fate in fates:
-        table[fate.cell.recipe][
-            "feasible" if isinstance(fate, Feasible) else fate.obstacle.kind
-        ] += 1
+        kind = "feasible" if isinstance(fate, Feasible) else fate.obstacle.kind
+        table[fate.cell.recipe][kind] += 1
     return table
 
 
@@ -165,25 +159,32 @@ def extensions(facts: Feasibility) -> Iterator[Extension]:
         else:
             releases = facts.catalogue.newer_than(axis)
             series = [axis.coordinate(releases[-1].version)] if releases else []
-        for version in series:
-            if version > newest[axis.name]:
-                obstacles: dict[Recipe, tuple[str, Obstacle]] = {}
-                trial = next(_feasible(facts, axis, version, obstacles), None)
-                yield Extension(
-                    axis=axis,
-                    newest=facts.newest[axis.name],
-                    version=version,
-                    trial=trial,
-                    obstacles=obstacles,
-                )
+        yield from (_extension(facts, axis, each) for each in series if each > newest[axis.name])
 
 
-def extension_cell(facts: Feasibility, cell_id: str) -> Cell | None:
-    cell = readable_cell(cell_id, facts.matrix)
-    if cell is None or cell.id != cell_id or cell.recipe not in RECIPES or not beyond(facts, cell):
-        return None
-    wider = extended_facts(facts, cell)
-    return cell if wider is not None and _is_planned(wider, cell) else None
+def _extension(facts: Feasibility, axis: Axis, version: Version) -> Extension:
+    # The first feasible cell with the version and the subject's newest release, newest versions of
+    # the others first; else the first obstacle of each recipe.
+    own, coordinates = (
+        Coordinate(axis=axis.name, short=axis.short, version=version),
+        facts.coordinates,
+    )
+    each = {a.name: coordinates[a.name][::-1] for a in facts.matrix.axes} | {axis.name: (own,)}
+    each[facts.matrix.subject] = each[facts.matrix.subject][:1]
+    obstacles: dict[Recipe, tuple[str, Obstacle]] = {}
+    for recipe, place in itertools.product(LOCAL_RECIPES, itertools.product(*each.values())):
+        cell = Cell(matrix=facts.matrix.name, coordinates=place, recipe=recipe)
+        wider = extended_facts(facts, cell)
+        if wider is None or (recipe == "relaxed" and not wider.changing(cell)):
+            continue
+        obstacle, trial = wider.obstacle(cell), cell
+        if obstacle is None:
+            break
+        obstacles.setdefault(recipe, (cell.id, obstacle))
+    else:
+        trial = None
+    newest = facts.newest[axis.name]
+    return Extension(axis=axis, newest=newest, version=version, trial=trial, obstacles=obstacles)
 
 
 def extended_facts(facts: Feasibility, cell: Cell) -> Feasibility | None:
@@ -225,39 +226,6 @@ def beyond(facts: Feasibility, cell: Cell) -> tuple[Coordinate, ...]:
         and coordinate.axis in newest
         and coordinate.version > newest[coordinate.axis]
     )
-
-
-def _feasible(
-    facts: Feasibility, axis: Axis, version: Version, obstacles: dict[Recipe, tuple[str, Obstacle]]
-) -> Iterator[Cell]:
-    # The feasible cells with the version and the subject's newest release, newest versions of the
-    # others first; the first obstacle of each recipe is stored.
-    for recipe in RECIPES:
-        if recipe == "dated":
-            continue
-        for place in _places(facts, axis, version):
-            cell = Cell(matrix=facts.matrix.name, coordinates=place, recipe=recipe)
-            wider = extended_facts(facts, cell)
-            if wider is None or (recipe == "relaxed" and not wider.changing(cell)):
-                continue
-            obstacle = wider.obstacle(cell)
-            if obstacle is None:
-                yield cell
-            else:
-                obstacles.setdefault(recipe, (cell.id, obstacle))
-
-
-def _places(facts: Feasibility, axis: Axis, version: Version) -> Iterator[tuple[Coordinate, ...]]:
-    each: list[tuple[Coordinate, ...]] = []
-    for other in facts.matrix.axes:
-        known = facts.coordinates[other.name]
-        if other is axis:
-            each.append((Coordinate(axis=axis.name, short=axis.short, version=version),))
-        elif other.name == facts.matrix.subject:
-            each.append(known[-1:])
-        else:
-            each.append(known[::-1])
-    return itertools.product(*each)
 
 
 _LOWEST = "+lowest"  # no axis has such a name
@@ -339,63 +307,55 @@ def why_not_lowest(facts: Feasibility, cell: Cell, requirement: Requirement, has
     declared, asked = lowest_of(requirement.specifier), requirement.specifier
     admitted = [r for r in known.catalogue.of(axis).releases if asked.contains(r.version, True)]
     below = [release for release in admitted if release.version < has]
-    files = known.installable
-    if first := next((r for r in below if files.has_wheel(r, python)), None):
+
+    if first := next((r for r in below if known.has_wheel(r, python)), None):
         return f"{first.version} has a wheel here, and the rest of the cell needs a newer one"
     if not below:
         return f"the index has no {declared}, and this is the lowest that it has"
     because = f"has no wheel for Python {python}, only a source distribution"
-    if not files.can_install(below[0], python):
-        because = files.reason(below[0], python)[1]
+    if not known.can_install(below[0], python):
+        because = known.reason(below[0], python)[1]
     return f"{below[0].version} {because}, and {has} is the first that can be installed"
 
 
 def _lowest(facts: Feasibility) -> Iterator[Cell]:
     # For each Python and release of the subject, the combination of the lowest other coordinates
     # that it admits and that the Python can install.
-    matrix, first = facts.matrix, facts.coordinates
-    if not all(first.values()):
-        return
-    for python in first[matrix.interpreters.name]:
-        for subject in first[matrix.subject]:
-            place = {name: coordinates[0] for name, coordinates in first.items()}
-            place |= {python.axis: python, subject.axis: subject}
-            lowest = _lowest_place(facts, place)
-            if lowest is not None:
-                yield lowest
-
-
-def _lowest_place(facts: Feasibility, place: dict[str, Coordinate]) -> Cell | None:
-    matrix = facts.matrix
+    matrix, first, subject = facts.matrix, facts.coordinates, facts.matrix.subject_axis
 
     def cell_at(chosen: dict[str, Coordinate]) -> Cell:
         coordinates = tuple(chosen[axis.name] for axis in matrix.axes)
         return Cell(matrix=matrix.name, coordinates=coordinates, recipe="lowest")
 
-    subject = matrix.subject_axis
-    releases = facts.usable(cell_at(place), subject)
-    if not releases:
-        return None
-    release = next((r for r in reversed(releases) if not r.version.is_prerelease), releases[-1])
-    chosen, python = dict(place), place[matrix.interpreters.name].version
-    for axis in matrix.packages:
-        if axis is subject:
-            continue
-        able: list[tuple[bool, Coordinate]] = []
-        for coordinate in facts.coordinates[axis.name]:
-            trial = cell_at(chosen | {axis.name: coordinate})
-            refused = {other.name for other, _ in facts.refused(trial, release)}
-            usable = () if axis.name in refused else facts.usable(trial, axis)
-            if usable:
-                able.append(
-                    (any(facts.installable.has_wheel(r, python) for r in usable), coordinate)
-                )
-        # Nothing is built by default: one with a wheel precedes an older one without.
-        first = next((c for has_wheel, c in able if has_wheel), able[0][1] if able else None)
-        if first is None:
-            return None
-        chosen[axis.name] = first
-    return cell_at(chosen)
+    def able(chosen: dict[str, Coordinate], release: Release) -> bool:
+        # Whether all axes but the last chosen one are set to what the release and Python take.
+        python = chosen[matrix.interpreters.name].version
+        for axis in (axis for axis in matrix.packages if axis is not subject):
+            built: Coordinate | None = None
+            for coordinate in facts.coordinates[axis.name]:
+                trial = cell_at(chosen | {axis.name: coordinate})
+                refused = {other.name for other, _ in facts.refused(trial, release)}
+                usable = () if axis.name in refused else facts.usable(trial, axis)
+                # Nothing is built by default: one with a wheel precedes an older one without.
+                if any(facts.has_wheel(r, python) for r in usable):
+                    chosen[axis.name] = coordinate
+                    break
+                built = built or (coordinate if usable else None)
+            else:
+                if built is None:
+                    return False
+                chosen[axis.name] = built
+        return True
+
+    if not all(first.values()):
+        return
+    for python, own in itertools.product(first[matrix.interpreters.name], first[matrix.subject]):
+        chosen = {name: coordinates[0] for name, coordinates in first.items()}
+        chosen |= {python.axis: python, own.axis: own}
+        releases = facts.usable(cell_at(chosen), subject)
+        finals = [release for release in releases if not release.version.is_prerelease]
+        if releases and able(chosen, (finals or releases)[-1]):
+            yield cell_at(chosen)
 
 
 def cells_of(facts: Feasibility) -> tuple[Cell, ...]:
@@ -427,9 +387,7 @@ def named_cells(
     empty: list[str] = []
     refuse_empty(facts.matrix, facts.catalogue)
     for pattern in patterns:
-        cell = planned_cell(facts, pattern)
-        if cell is None and beyond_axes:
-            cell = extension_cell(facts, pattern)
+        cell = _planned_cell(facts, pattern, beyond_axes)
         if cell is not None:
             named[pattern] = cell
             continue
@@ -438,17 +396,13 @@ def named_cells(
         matching = [cell_id for cell_id in every if fnmatchcase(cell_id, pattern)]
         place, _, lane = pattern.rpartition("+")
         is_declared = facts.matrix.lowest if lane == "lowest" else facts.matrix.prerelease_axes
-        if matching:
-            pass
-        elif (
-            lane in LANES
-            and is_declared
-            and any(fnmatchcase(cell.place, place) for cell in every.values())
-        ):
+        named |= {cell_id: every[cell_id] for cell_id in matching}
+        if not matching:
+            places = (cell.place for cell in every.values())
+            is_lane = lane in LANES and is_declared
+            if not is_lane or not any(fnmatchcase(each, place) for each in places):
+                raise _no_cell(facts.matrix, every, pattern)
             empty.append(pattern)
-        else:
-            raise _no_cell(facts.matrix, every, pattern)
-        named.update((cell_id, every[cell_id]) for cell_id in matching)
     if empty and not named:
         axes = ", ".join(axis.package for axis in facts.matrix.prerelease_axes)
         because = f"no pre-release of {axes} is newer than its final releases"
@@ -458,12 +412,18 @@ def named_cells(
     return tuple(named.values())
 
 
-def planned_cell(facts: Feasibility, cell_id: str) -> Cell | None:
+def _planned_cell(facts: Feasibility, cell_id: str, beyond_axes: bool) -> Cell | None:
     cell = readable_cell(cell_id, facts.matrix)
-    if cell is not None and cell.is_in_lane:
-        is_known = cell.id == cell_id and any(cell.id == known.id for known in lane_cells(facts))
-        return cell if is_known else None
-    return cell if cell is not None and _is_planned(facts, cell) else None
+    if cell is None:
+        return None
+    if cell.is_in_lane:
+        is_planned = cell.id == cell_id and any(cell.id == known.id for known in lane_cells(facts))
+    else:
+        is_planned = _is_planned(facts, cell)
+        if not is_planned and beyond_axes and cell.id == cell_id and beyond(facts, cell):
+            wider = extended_facts(facts, cell)
+            is_planned = wider is not None and _is_planned(wider, cell)
+    return cell if is_planned else None
 
 
 def _is_planned(facts: Feasibility, cell: Cell) -> bool:
@@ -530,9 +490,8 @@ def explain(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
         number = f"{len(releases)} release{'' if len(releases) == 1 else 's'}"
         lines.append(f"{axis.package} {cell.on(axis.name).version}: {number}")
         lines += (f"  {_release(facts, cell, release)}" for release in releases)
-    lines.extend(_pins(facts, cell))
-    lines.extend(_rules(facts, cell))
-    for sentence, question in facts.questions():
+    lines.extend(_conditions(facts, cell))
+    for sentence, question in facts.questions:
         obstacle = question(cell)
         if obstacle is not None:
             return (*lines, f"{sentence} -> {obstacle.kind}", f"infeasible: {obstacle.because}")
@@ -561,7 +520,7 @@ def _release(facts: Feasibility, cell: Cell, release: Release) -> str:
     )
 
 
-def _pins(facts: Feasibility, cell: Cell) -> Iterator[str]:
+def _conditions(facts: Feasibility, cell: Cell) -> Iterator[str]:
     subject, python = facts.matrix.subject_axis, cell.on(facts.matrix.interpreters.name).version
     package, coordinate = subject.package, cell.on(subject.name).version
     usable = facts.usable(cell, subject)
@@ -579,9 +538,6 @@ def _pins(facts: Feasibility, cell: Cell) -> Iterator[str]:
             yield f"{package} {version} cannot be taken: it {reason}"
         fitting = ", ".join(str(release.version) for release in facts.fitting(cell))
         yield f"of {package} {coordinate} these admit every coordinate: {fitting or 'none'}"
-
-
-def _rules(facts: Feasibility, cell: Cell) -> Iterator[str]:
     for rule in facts.rules.exclusions(cell):
         yield f"rule {rule.name} excludes the cell: {rule.because}"
     for rule in facts.rules.relaxing(cell):

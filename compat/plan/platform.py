@@ -8,15 +8,14 @@ from packaging.tags import Tag, compatible_tags, cpython_tags, generic_tags, mac
 from packaging.version import Version
 
 from compat.declare.parsing import minor_series
-from compat.declare.platforms import MACOS, PlatformFacts, facts_of_target
+from compat.declare.platforms import MACOS, facts_of_target
 from compat.index.release import Artifact
 
 # PEP 513, 571 and 599 named these policies before PEP 600 named them by their glibc.
-_LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
-_LEGACY_ARCHITECTURES = {
-    "manylinux2014": ("x86_64", "aarch64"),
-    "manylinux2010": ("x86_64",),
-    "manylinux1": ("x86_64",),
+_LEGACY = {
+    17: ("manylinux2014", ("x86_64", "aarch64")),
+    12: ("manylinux2010", ("x86_64",)),
+    5: ("manylinux1", ("x86_64",)),
 }
 
 # The ABI of PyPy and its marker values have been these since 2020:
@@ -114,21 +113,15 @@ def is_too_old(requires_python: SpecifierSet | None, patch: Version) -> bool:
 
 def _platforms(platform: str) -> Iterator[str]:
     facts = facts_of_target(platform)
-    if facts is not None:
-        yield from _elsewhere(facts)
-        return
-    architecture, _, policy = without_build(platform).partition("-")
-    newest = int(policy.rpartition("_")[2])
-    for minor in range(newest, 4, -1):
-        yield f"manylinux_2_{minor}_{architecture}"
-        legacy = _LEGACY.get(minor, "")
-        if architecture in _LEGACY_ARCHITECTURES.get(legacy, ()):
-            yield f"{legacy}_{architecture}"
-    yield f"linux_{architecture}"
-
-
-def _elsewhere(facts: PlatformFacts) -> Iterator[str]:
-    if facts.system == "Darwin":
+    if facts is None:
+        architecture, _, policy = without_build(platform).partition("-")
+        for minor in range(int(policy.rpartition("_")[2]), 4, -1):
+            yield f"manylinux_2_{minor}_{architecture}"
+            legacy, architectures = _LEGACY.get(minor, ("", ()))
+            if architecture in architectures:
+                yield f"{legacy}_{architecture}"
+        yield f"linux_{architecture}"
+    elif facts.system == "Darwin":
         yield from mac_platforms(MACOS, facts.machine)
     elif facts.system == "Windows":
         yield f"win_{facts.machine.lower()}"

@@ -11,10 +11,7 @@ from compat.value import Value
 
 
 class Asked(Value, frozen=True, kw_only=True):
-    """One requirement that holds, with its marker evaluated and removed.
-
-    `name` is normalised (PEP 503); `url` is empty for a release.
-    """
+    """A requirement that holds: `name` is normalised (PEP 503), `url` is empty for a release."""
 
     name: str
     specifier: SpecifierSet
@@ -42,13 +39,8 @@ def active(
 
 
 def published_names(packages: Iterable[Package]) -> frozenset[str]:
-    texts = {
-        text
-        for package in packages
-        for release in package.releases
-        if release.published is not None
-        for text in release.published.requires_dist
-    }
+    releases = (release for package in packages for release in package.releases)
+    texts = {text for release in releases for text in release.requires}
     asked = (r for r in map(parsed, texts) if r is not None and "extra" not in str(r.marker))
     return frozenset(canonicalize_name(r.name) for r in asked)
 

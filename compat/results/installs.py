@@ -383,8 +383,8 @@ def _newest_files(facts: Feasibility, package: str) -> tuple[str, tuple[str, ...
     }
     finals = [r for r in known[package] if not r.version.is_prerelease]
     for release in sorted(finals, key=lambda release: release.version, reverse=True):
-        series = sorted(facts.installable.patches)
-        pythons = [s for s in series if facts.installable.can_install(release, s)]
+        series = sorted(facts.patches)
+        pythons = [s for s in series if facts.can_install(release, s)]
         if pythons:
             return str(release.version), tuple(map(str, pythons))
     return "", ()

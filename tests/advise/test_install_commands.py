@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.known import MATRIX, lock_of
 
-from compat.advise.commands import Whereabouts, commands, suite_lines
+from compat.advise.commands import commands, suite_lines
 from compat.lock.lock_text import decode_pins, encode_lock, read_pins
 from compat.results.lifted import Lifted
 
@@ -24,7 +24,7 @@ UNDECLARED = lock_of("py3.8-dep2-demo2.0+relaxed", install_as_python="3.9.18")
 
 
 def test_a_lock_is_installed_with_hashes_and_nothing_else() -> None:
-    found = commands(USUAL, Whereabouts(lock="locks/a.txt"), MATRIX)
+    found = commands(USUAL, "locks/a.txt", MATRIX)
     assert found.uv[:2] == (
         "uv venv --python 3.9 demo2.0-dep2-py3.9",
         "uv pip install --python demo2.0-dep2-py3.9 --no-deps --require-hashes -r locks/a.txt",
@@ -38,7 +38,7 @@ def test_a_lock_is_installed_with_hashes_and_nothing_else() -> None:
 def test_a_user_installs_without_what_only_the_suite_needs(tmp_path: Path) -> None:
     layered = msgspec.structs.replace(USUAL, suite_only=("dep",))
     (tmp_path / "a.txt").write_text(encode_lock(layered))
-    at = Whereabouts(lock="a.txt")
+    at = "a.txt"
     for lines, pins in (
         (commands(layered, at, MATRIX).uv, layered.library_pins),
         (suite_lines(layered, at), [pin for pin in layered.pins if pin.name == "dep"]),
@@ -52,7 +52,7 @@ def test_a_user_installs_without_what_only_the_suite_needs(tmp_path: Path) -> No
 
 
 def test_an_installation_ends_with_its_activation_and_a_look_at_the_version() -> None:
-    found = commands(USUAL, Whereabouts(lock="a.txt"), MATRIX)
+    found = commands(USUAL, "a.txt", MATRIX)
     assert found.uv[2:] == found.pip[2:]
     activate, look = found.uv[2:]
     assert activate == "source demo2.0-dep2-py3.9/bin/activate"
@@ -65,7 +65,7 @@ def test_an_installation_ends_with_its_activation_and_a_look_at_the_version() ->
 
 
 def test_a_notebook_and_an_image_take_the_same_lock_with_its_hashes() -> None:
-    found = commands(USUAL, Whereabouts(lock="https://x.example/a.txt"), MATRIX)
+    found = commands(USUAL, "https://x.example/a.txt", MATRIX)
     assert all(line.startswith("!") for line in found.colab)
     assert [line.removeprefix("!") for line in found.colab[1:3]] == list(found.uv[:2])
     assert found.docker[:2] == (
@@ -75,7 +75,7 @@ def test_a_notebook_and_an_image_take_the_same_lock_with_its_hashes() -> None:
 
 
 def test_a_project_overrides_only_what_the_lock_does_not_keep() -> None:
-    at = Whereabouts(lock="https://x.example/a.txt")
+    at = "https://x.example/a.txt"
     usual = commands(USUAL, at, MATRIX)
     assert "override-dependencies = [" not in usual.pyproject
     assert usual.project[:2] == (
@@ -93,7 +93,7 @@ def test_a_project_overrides_only_what_the_lock_does_not_keep() -> None:
 
 
 def test_a_project_reads_other_metadata_where_the_release_does_not_admit_the_python() -> None:
-    found = commands(UNDECLARED, Whereabouts(lock="a.txt"), MATRIX)
+    found = commands(UNDECLARED, "a.txt", MATRIX)
     uv = tomllib.loads("\n".join(found.pyproject))["tool"]["uv"]
     assert uv["dependency-metadata"] == [
         {
@@ -106,7 +106,7 @@ def test_a_project_reads_other_metadata_where_the_release_does_not_admit_the_pyt
 
 
 def test_a_subject_that_does_not_declare_the_python_is_installed_by_itself() -> None:
-    found = commands(UNDECLARED, Whereabouts(lock="https://x.example/a.txt"), MATRIX)
+    found = commands(UNDECLARED, "https://x.example/a.txt", MATRIX)
     assert found.uv[1:6] == (
         "curl -fsSL -o lock.txt https://x.example/a.txt",
         "awk '/^[a-z0-9]/ { given = /^demo==/ } given' lock.txt > given.txt",
@@ -121,7 +121,7 @@ def test_a_subject_that_does_not_declare_the_python_is_installed_by_itself() -> 
 
 
 def test_a_lock_in_one_file_is_taken_apart_first() -> None:
-    lines = commands(UNDECLARED, Whereabouts(lock="a.txt"), MATRIX).uv
+    lines = commands(UNDECLARED, "a.txt", MATRIX).uv
     assert lines[1:3] == (
         "awk '/^[a-z0-9]/ { given = /^demo==/ } given' a.txt > given.txt",
         "awk '/^[a-z0-9]/ { given = /^demo==/ } !given' a.txt > pins.txt",
@@ -130,4 +130,4 @@ def test_a_lock_in_one_file_is_taken_apart_first() -> None:
 
 @given(st.text(min_size=1, alphabet="ab '\"$`\\;&|\n"))
 def test_a_place_is_one_word_for_the_shell(place: str) -> None:
-    assert shlex.split(commands(USUAL, Whereabouts(lock=place), MATRIX).uv[1])[-1] == place
+    assert shlex.split(commands(USUAL, place, MATRIX).uv[1])[-1] == place

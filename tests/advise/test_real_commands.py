@@ -22,7 +22,7 @@ import pytest
 import tomllib
 from packaging.version import Version
 
-from compat.advise.commands import Commands, Whereabouts, commands
+from compat.advise.commands import Commands, commands
 from compat.cli.machine import cache_folder, interpreter
 from compat.declare.load import decode_matrix
 from compat.declare.matrix import Matrix
@@ -87,7 +87,7 @@ def matrix_of(root: Path, kind: str) -> Matrix:
 
 
 def made(root: Path, kind: str, address: str) -> Commands:
-    at = Whereabouts(lock=f"{address}/matrices/{MATRICES[kind]}/locks/{CELLS[kind]}.txt")
+    at = f"{address}/matrices/{MATRICES[kind]}/locks/{CELLS[kind]}.txt"
     lock, folder = locked(root, kind), root / "matrices" / MATRICES[kind]
     facts = Workspace(folder, datetime.date(2026, 11, 27), cache_folder, notify=print).feasibility
     cell = parse_cell(CELLS[kind], facts.matrix)
@@ -182,7 +182,7 @@ def test_another_hash_is_refused(root: Path, served: str, tmp_path: Path, form: 
     spoilt = re.sub("sha256:[0-9a-f]{4}", "sha256:0000", path.read_text(encoding="utf-8"))
     (root / "spoilt.txt").write_text(spoilt, encoding="utf-8")
     matrix = matrix_of(root, "fresh")
-    found = commands(locked(root, "fresh"), Whereabouts(lock=f"{served}/spoilt.txt"), matrix)
+    found = commands(locked(root, "fresh"), f"{served}/spoilt.txt", matrix)
     if form == "docker":
         python = tmp_path / "image"
         assert sh((f"uv venv --seed --python 3.11 {python}",), tmp_path).returncode == 0

@@ -638,10 +638,7 @@ def test_the_minimum_of_an_extra_is_searched_with_all_extras(project: Repository
 
 
 def test_any_number_of_files_narrows_a_search() -> None:
-    suite = SuiteDraft(
-        lines=('tests = "tests"', 'module = "demo"'), requirements=("pytest",), remarks=(),
-        texts={}, because="", arguments=("-k", "not old"),
-    )  # fmt: skip
+    suite = SuiteDraft(tests="tests", module="demo", because="", arguments=("-k", "not old"))
     files = [f"tests/test_of_a_long_name_{number}.py" for number in range(40)]
     part = only_in(suite, files, ["tests/test_of_a_long_name_1.py::test_slow"])
     text = trial_text("demo", [Version("3.12")], "x86_64-manylinux_2_28", part)

@@ -14,9 +14,9 @@ from support.zoo import wheel
 from compat.cli.init import with_builds, without_files_beside
 from compat.cli.options import workspace_of
 from compat.draft.draft import (
+    SuiteDraft,
     Target,
     axis_name,
-    import_suite,
     imported_alone,
     module_of,
     newest_series,
@@ -286,8 +286,12 @@ def test_what_is_drafted_is_told_to_programs(run: Run, empty: Path) -> None:
         (("no-such",), None, "the package index has no package 'no-such' (check the name;"),
         (("my-lib", "--root", "gone"), None, "error: gone: is not a directory"),
         ((), "[project\n", "pyproject.toml: is not TOML: "),
-        ((), "project = 1\n", "pyproject.toml: project: is not a table"),
-        ((), "[project]\nname = 1\n", "pyproject.toml: project.name is not a string"),
+        ((), "project = 1\n", "pyproject.toml: Expected `object | null`, got `int`"),
+        (
+            (),
+            "[project]\nname = 1\n",
+            "pyproject.toml: Expected `str`, got `int` - at `$.project.name`",
+        ),
         (
             (),
             '[project]\nname = "my-lib"\nrequires-python = "3.9+"\n',
@@ -296,7 +300,7 @@ def test_what_is_drafted_is_told_to_programs(run: Run, empty: Path) -> None:
         (
             (),
             '[project]\nname = "my-lib"\ndependencies = "dep"\n',
-            "pyproject.toml: project.dependencies is not an array of strings",
+            "pyproject.toml: Expected `array | null`, got `str` - at `$.project.dependencies`",
         ),
         (
             (),
@@ -453,7 +457,7 @@ def test_the_module_is_that_of_the_wheel(paths: list[str], module: str) -> None:
 
 
 def test_what_the_tests_need_and_only_a_build_makes_is_built() -> None:
-    suite = import_suite("my_lib", "my-lib", "")
+    suite = SuiteDraft(module="my_lib", title="my-lib", because="")
     need = "lock-fail:suite-fault(your tests need plugin==2 through plugin~=2: {})"
     pins = [Pin(name, Version("2"), ()) for name in ("plugin", "other")]
     refused = needs_builds(Refusal(cause="conflict", subject="", because=""), pins)
@@ -465,7 +469,7 @@ def test_what_the_tests_need_and_only_a_build_makes_is_built() -> None:
 
 
 def test_a_test_that_reads_files_beside_the_tests_is_left_out_and_another_failure_is_not() -> None:
-    suite = import_suite("my_lib", "my-lib", "")
+    suite = SuiteDraft(module="my_lib", title="my-lib", because="")
 
     def failing(name: str, subject: str) -> Capability:
         return Capability(

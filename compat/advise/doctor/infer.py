@@ -329,7 +329,15 @@ def _mended(case: Case, finding: Finding) -> Finding:
 def _unchecked(case: Case, finding: Finding, changed: Any, about: str) -> dict[str, str]:
     """What is said where no change could be checked: on which side it lies, and why."""
     culprit, toward = finding.packages[0], finding.direction or changed.get("direction", "")
-    why, advice = _why_unchecked(finding, about), changed.get("advice", finding.advice)
+    if about == PYTHON:
+        why = f"no Python from {PYTHONS[0]} to {PYTHONS[-1]} fits"
+    elif index(about) is None:
+        why = f"the files of {about} are not in the data that this command carries"
+    elif finding.cause in ("binary-incompatible", "illegal-instruction"):
+        why = f"the data does not show which {about} was built for this machine"
+    else:
+        why = "no release that fits is known"
+    advice = changed.get("advice", finding.advice)
     fields = {"advice": f"{advice} No change was checked: {why}.".strip()}
     if not toward and api(culprit) is not None:
         # A package that fails in its own code may be mended since. What user code uses and no
@@ -342,16 +350,6 @@ def _unchecked(case: Case, finding: Finding, changed: Any, about: str) -> dict[s
         # Mostly the newest Python is too new.
         fields[PYTHON] = f"3.{case.series.minor - 1}" if case.series.minor > 4 else ""
     return fields
-
-
-def _why_unchecked(finding: Finding, about: str) -> str:
-    if about == PYTHON:
-        return f"no Python from {PYTHONS[0]} to {PYTHONS[-1]} fits"
-    if index(about) is None:
-        return f"the files of {about} are not in the data that this command carries"
-    if finding.cause in ("binary-incompatible", "illegal-instruction"):
-        return f"the data does not show which {about} was built for this machine"
-    return "no release that fits is known"
 
 
 def _python_in(case: Case, finding: Finding, wish: SpecifierSet) -> str:
@@ -559,11 +557,16 @@ def _versions_out_of_range(case: Case) -> Made:
     # them are unrelated.
     needs = [fact for fact, _ in refused if not fact.is_check]
     is_crowd = len({f.who for f in needs}) > 1 < len({f.what for f in needs})
+
+    def is_spoken_of(fact: Requires) -> bool:
+        # Elsewhere in the text: by a command, an import, an installation.
+        stems = {fact.who, fact.who.replace("-", "_")}
+        others = (line.lower() for n, line in enumerate(case.text.lines, 1) if n != fact.line)
+        return any("is incompatible" not in e and any(s in e for s in stems) for e in others)
+
     for fact, wish in refused:
-        is_bystander = fact.who in grammar()["lists"]["hosts"] or (
-            is_crowd and not _is_spoken_of(case, fact)
-        )
-        if not fact.is_check and is_bystander:
+        is_host = fact.who in grammar()["lists"]["hosts"]
+        if not fact.is_check and (is_host or (is_crowd and not is_spoken_of(fact))):
             continue
         who = fact.who or case.beside(fact.what)
         yield case.say(
@@ -575,13 +578,6 @@ def _versions_out_of_range(case: Case) -> Made:
             who=case.title(who) if who else "The code that raised this",
             wanted=_shown(fact.range),
         )
-
-
-def _is_spoken_of(case: Case, fact: Requires) -> bool:
-    """Whether the text mentions the package elsewhere: a command, an import, an installation."""
-    stems = {fact.who, fact.who.replace("-", "_")}
-    lines = (line.lower() for n, line in enumerate(case.text.lines, 1) if n != fact.line)
-    return any("is incompatible" not in line and any(s in line for s in stems) for line in lines)
 
 
 # ---- 4: the Python of the requiring package
@@ -658,7 +654,15 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
     saw = next((f.versions for f in facts if f.versions is not None), None)
     fields = _files_of(case, what, fact.range)
     if tags and fact.why != "version":
-        fields = _files_of_tags(f"{what} {exact.strip('=')}", tags) or fields
+        title = f"{what} {exact.strip('=')}"
+        fields = {
+            "advice": f"{title} has wheels for {', '.join(tags[:6])} alone: take another"
+            " release or machine."
+        }
+        on = sorted(Version(f"{t[2]}.{t[3:]}") for t in tags if re.fullmatch(r"cp[23]\d+", t))
+        if on:
+            words = f"{title} has wheels for Python {_series(on)}."
+            fields = {"needs": f"python=={on[-1]}.*", "advice": words}
     visited, nearest = _seen(fact.range, saw or ())
     if saw == () and fields.get("pin") and (known := index(what)) and case.series:
         # This index, platform or 32-bit Python has none of the files that the data lists.
@@ -727,15 +731,6 @@ def _newest_of(day: str) -> Version:
     return Version(f"3.{max((m for m in range(8, 40) if f'{2011 + m}-10' <= day[:7]), default=7)}")
 
 
-def _files_of_tags(title: str, tags: tuple[str, ...]) -> dict[str, str]:
-    pythons = sorted(Version(f"{t[2]}.{t[3:]}") for t in tags if re.fullmatch(r"cp[23]\d+", t))
-    if pythons:
-        words = f"{title} has wheels for Python {_series(pythons)}."
-        return {"needs": f"python=={pythons[-1]}.*", "advice": words}
-    listed = ", ".join(tags[:6])
-    return {"advice": f"{title} has wheels for {listed} alone: take another release or machine."}
-
-
 def _series(pythons: list[Version]) -> str:
     return str(pythons[0]) if len(pythons) == 1 else f"{pythons[0]} to {pythons[-1]}"
 
@@ -780,8 +775,8 @@ def _not_built(case: Case) -> Made:
     sign = next((e for e, _ in build_trouble(case.text.flat) if "needs" in e), {})
     tool = sign.get("needs", "")
     fields = {"needs": tool} | _wheels_of(case, fact)
-    if tool and case.python is None:
-        fields["needs"] = tool
+    if case.python is None:
+        fields["needs"] = tool or fields["needs"]
     if tool and index(fact.what) is None:
         fields["advice"] = f"Build it with {tool}, or take a release that has a wheel."
     yield case.say(
@@ -1262,11 +1257,7 @@ def wanted_by_source(source: str) -> str:
     return ""
 
 
-# ---- 12: errors unrelated to versions, and the user's own changes
-
-
-def _trouble(case: Case, fact: Trouble) -> Finding:
-    return case.say(fact.kind, [], fact.line, words=fact.sentence)
+# ---- 12: the user's own changes
 
 
 def _changed(case: Case, fact: Changed) -> Finding | None:
@@ -1373,7 +1364,8 @@ def _each(kind: type[F], infer: Callable[[Case, F], Finding | None]) -> Callable
 
 
 _INFERENCES: tuple[Callable[[Case], Made], ...] = (
-    _each(Trouble, _trouble),
+    # Errors unrelated to versions.
+    _each(Trouble, lambda case, fact: case.say(fact.kind, [], fact.line, words=fact.sentence)),
     _ranges_that_do_not_meet,
     _versions_out_of_range,
     _python_refused,

@@ -42,9 +42,7 @@ def _data(name: str) -> Any:
 
 
 def corrected(package: str, version: Version, name: str) -> str:
-    """The bound on another package that conda-forge's maintainers added to a release, until a day
-    where they state one.
-    """
+    """The bound on another package that conda-forge's maintainers added to a release."""
     known = index(package)
     published = known.days.get(version, "") if known is not None else ""
     for releases, day, what, bound in _data("bounds").get(package, ()):
@@ -267,9 +265,8 @@ class Api:
         bases = set[str]()
         for by_spans in self._modules.values():
             for spans, names in by_spans.items():
-                for name in (
-                    names.split(" ") if f"{owner}." in names or f"{owner}<" in names else ()
-                ):
+                is_in = f"{owner}." in names or f"{owner}<" in names
+                for name in names.split(" ") if is_in else ():
                     if name.startswith(f"{owner}<"):
                         bases.add(name[len(owner) + 1 :])
                     elif name.startswith(f"{owner}."):
@@ -356,17 +353,12 @@ def _fits(row: str, python: Version) -> bool:
         return False
     if not tags:
         return "s" in rest.split("|")[2]
-    tag = f"cp{series.major}{series.minor}"
-    for each in tags.split():
-        if (
-            each in (tag, f"py{series.major}", "py2.py3")
-            or each == f"py{series.major}{series.minor}"
-        ):
-            return True
-        abi3 = re.fullmatch(r"cp3(\d+)\+", each)
-        if abi3 and series.major == 3 and int(abi3[1]) <= series.minor:
-            return True
-    return False
+    number = f"{series.major}{series.minor}"
+    ours = {f"cp{number}", f"py{number}", f"py{series.major}", "py2.py3"}
+    abi3 = (re.fullmatch(r"cp3(\d+)\+", each) for each in tags.split())
+    return not ours.isdisjoint(tags.split()) or any(
+        series.major == 3 and int(match[1]) <= series.minor for match in abi3 if match
+    )
 
 
 class Index:
@@ -423,10 +415,9 @@ class Index:
         where it requires none, or is unknown.
         """
         place = bisect_right(self._stated, version)
+        lines = self._requires[self._stated[place - 1]] if place and version in self._rows else ()
         ranges = []
-        for line in (
-            self._requires[self._stated[place - 1]] if place and version in self._rows else ()
-        ):
+        for line in lines:
             stem = line[: len(name)].lower().replace("_", "-").replace(".", "-")
             need = requirement_of(line) if stem == name else None
             if need is not None and need.name == name and _may_hold(need, python):
@@ -451,16 +442,10 @@ class Index:
         for version in sorted(self._rows, reverse=True):
             if version.is_prerelease or (python is not None and not self.fits(version, python)):
                 continue
-            asked = self.requires(version, name, python)
-            if not SpecifierSet(corrected(self.package, version, name)).contains(
-                wanted, prereleases=True
-            ):
+            bound = SpecifierSet(corrected(self.package, version, name))
+            if day and int(self.days[version][:4] or 0) + 1 < int(day[:4]):
                 continue
-            is_older = not day or int(self.days[version][:4] or 0) + 1 < int(day[:4])
-            if (
-                asked
-                and not is_older
-                and any(SpecifierSet(a).contains(wanted, prereleases=True) for a in asked)
-            ):
+            asked = map(SpecifierSet, self.requires(version, name, python))
+            if bound.contains(wanted, True) and any(each.contains(wanted, True) for each in asked):
                 return version
         return None

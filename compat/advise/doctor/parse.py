@@ -79,11 +79,8 @@ class Traceback(Value, frozen=True):
 
     @property
     def installed(self) -> list[str]:
-        return list(
-            dict.fromkeys(
-                f.package for f in reversed(self.frames) if f.package and f.package != "python"
-            )
-        )
+        packages = dict.fromkeys(f.package for f in reversed(self.frames))
+        return [package for package in packages if package not in ("", PYTHON)]
 
     @property
     def own_stems(self) -> frozenset[str]:
@@ -125,18 +122,13 @@ def read_traceback(text: Text) -> Traceback:
     return Traceback(frames=tuple(frames), raised=tuple(raised))
 
 
-def _is_place(line: str) -> bool:
-    return any(pattern(name).match(line) for name in ("raised", "ipython")) or bool(
-        pattern("file").search(line)
-    )
-
-
 def _source(lines: list[str], number: int) -> str:
     for line in lines[number : number + 12]:
         arrow = _ARROW.match(line)
         if arrow:
             return arrow["source"].strip()
-        if _is_place(line):
+        places = (pattern("raised").match, pattern("ipython").match, pattern("file").search)
+        if any(is_place(line) for is_place in places):
             break
     following = lines[number].strip() if number < len(lines) else ""
     inline = lines[number - 1].partition(".py:")[2].partition(" ")[2]
@@ -434,7 +426,7 @@ def _listed(text: Text) -> Made:
 
 
 def _of_words(text: Text, trace: Traceback) -> Made:
-    stated: set[tuple[str, str]] = set()
+    stated: set[str] = set()
     for match in pattern("step").finditer(text.flat):
         what, line = str(canonicalize_name(match["n"])), text.line_at(match.start())
         yield Changed(what=what, old=match["a"], new=match["b"], line=line)
@@ -452,14 +444,9 @@ def _of_words(text: Text, trace: Traceback) -> Made:
                 continue  # a line of a list
             fact = _fact(match, entry.get("range", ""), text, trace)
             # `>=0` is what a tool prints for no requirement.
-            if (
-                fact is None
-                or (fact.what, "") in stated
-                or fact.what == PYTHON
-                or fact.range == ">=0"
-            ):
+            if fact is None or fact.what in stated or fact.what == PYTHON or fact.range == ">=0":
                 continue
-            stated.add((fact.what, ""))
+            stated.add(fact.what)
             yield fact
             yield from _found(match, fact, text)
 

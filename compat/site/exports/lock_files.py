@@ -6,7 +6,6 @@ from pathlib import Path
 
 import msgspec
 
-from compat.advise.commands import Whereabouts
 from compat.declare.parsing import minor_series
 from compat.files import read_if_there, write
 from compat.index.release import Artifact, ReleaseSource, releases_of
@@ -21,8 +20,8 @@ WHEELS = "wheels.json"
 _SHORT = 12
 
 
-def whereabouts(edition: Edition, report: MatrixReport, inputs: Inputs) -> Whereabouts:
-    return Whereabouts(lock=edition.url(lock_file(report.name, inputs.cell)))
+def whereabouts(edition: Edition, report: MatrixReport, inputs: Inputs) -> str:
+    return edition.url(lock_file(report.name, inputs.cell))
 
 
 def files(edition: Edition) -> Iterator[SiteFile]:
