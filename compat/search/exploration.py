@@ -93,7 +93,16 @@ class Exploration:
         return next(iter(self._run_kinds), None)
 
     def next_lock(self, left: float = math.inf) -> ExploreProbe | None:
-        return self._begun(self._best_lock(), left)
+        if "lock" not in self._kinds or not self._unlocked:
+            return None
+        run, cells = self.run_kind, self._unlocked.values()
+        if run is None or len(self._locked) < _ENOUGH:
+            best = max((ExploreProbe(cell, "lock") for cell in cells), key=self._worth)
+            return self._begun(best, left)
+        # Enough cells wait for a run: another lock is worth only what its failure would answer.
+        best = ExploreProbe(max(cells, key=self._worth_refused), "lock")
+        is_worth = self._worth_refused(best.cell) >= 1 / self._seconds(best.cell, run)
+        return self._begun(best, left) if is_worth else None
 
     def next_run(self, left: float = math.inf) -> ExploreProbe | None:
         """Return the best run, and count it as begun; None if it would not end in the seconds that
@@ -101,7 +110,14 @@ class Exploration:
 
         Also None while only whole-suite runs are left and other cells have no answer yet.
         """
-        return self._begun(self._best_run(), left)
+        if self._run_kinds and self._locked:
+            locked = self._locked.values()
+            probes = (ExploreProbe(cell, kind) for cell in locked for kind in self._run_kinds)
+            return self._begun(max(probes, key=self._worth), left)
+        waits = self._unlocked or self._locked or self._busy
+        if "suite" not in self._kinds or not self._smoked or waits:
+            return None
+        return self._begun(ExploreProbe(next(iter(self._smoked.values())), "suite"), left)
 
     def known(self, cell: Cell, *, is_refused: bool) -> None:
         groups = self._groups(cell)
@@ -146,39 +162,16 @@ class Exploration:
     def is_running_left(self) -> bool:
         return bool(self._run_kinds and (self._locked or self._smoked))
 
-    def _begun(self, probe: ExploreProbe | None, left: float = math.inf) -> ExploreProbe | None:
-        if probe is not None and self._seconds(probe.cell, probe.kind) > left:
+    def _begun(self, probe: ExploreProbe, left: float) -> ExploreProbe | None:
+        if self._seconds(probe.cell, probe.kind) > left:
             return None
-        if probe is not None:
-            for cells in (self._unlocked, self._locked, self._smoked):
-                cells.pop(probe.cell.id, None)
-            self._busy[probe.cell.id] = probe.cell
+        for cells in (self._unlocked, self._locked, self._smoked):
+            cells.pop(probe.cell.id, None)
+        self._busy[probe.cell.id] = probe.cell
         return probe
 
     def _is_open(self, cell: Cell) -> bool:
         return any(cell.id in cells for cells in (self._unlocked, self._locked, self._busy))
-
-    def _best_lock(self) -> ExploreProbe | None:
-        if "lock" not in self._kinds or not self._unlocked:
-            return None
-        probes = (ExploreProbe(cell, "lock") for cell in self._unlocked.values())
-        run = self.run_kind
-        if run is None or len(self._locked) < _ENOUGH:
-            return max(probes, key=self._worth)
-        # Enough cells wait for a run: another lock is worth only what its failure would answer.
-        best = max(probes, key=lambda probe: self._worth_refused(probe.cell))
-        least = 1 / self._seconds(best.cell, run)
-        return best if self._worth_refused(best.cell) >= least else None
-
-    def _best_run(self) -> ExploreProbe | None:
-        if self._run_kinds and self._locked:
-            locked = self._locked.values()
-            probes = (ExploreProbe(cell, kind) for cell in locked for kind in self._run_kinds)
-            return max(probes, key=self._worth)
-        waits = self._unlocked or self._locked or self._busy
-        if "suite" not in self._kinds or not self._smoked or waits:
-            return None
-        return ExploreProbe(next(iter(self._smoked.values())), "suite")
 
     def _worth(self, probe: ExploreProbe) -> float:
         cell = probe.cell
