@@ -13,8 +13,8 @@ For a failed import it records the files: wheels with the same file fail as well
 import datetime
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 
 import msgspec
 from packaging.version import Version
@@ -41,7 +41,7 @@ from compat.results.record import involved_in_refusal
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Cause, Failed, is_spurious
 from compat.search.exploration import difference
-from compat.value import Value
+from compat.value import Value, grouped
 
 # How many shapes of known clauses are tried before all facts of a cell are resolved: each is a
 # small resolution, the other a large one. Chosen on 2026-11-23.
@@ -50,10 +50,6 @@ _SHAPES = 3
 _MOST_REASONS = 3
 # A failed build says nothing about the facts alone.
 _OF_BUILDS = ("build", "build-tool", "unsupported")
-
-Ask = Callable[[Inputs], Lock | Refusal]
-# Resolves facts of one cell.
-Asked = Callable[[Facts], Refusal | None]
 
 
 class Probed(Value, frozen=True, kw_only=True):
@@ -93,7 +89,7 @@ class RefusalLearner:
     def __init__(
         self,
         facts: Feasibility,
-        ask: Ask,
+        ask: Callable[[Inputs], Lock | Refusal],
         clauses: Iterable[Clause],
         day: datetime.date,
         redacted: Callable[[str], str],
@@ -124,14 +120,14 @@ class RefusalLearner:
         """Raises IndexUnreachable and ToolFailed as the locker does."""
         with self._guard:
             sets = self._demands.of(cell)
-        ask, clauses = partial(self.ask, cell), list[Clause]()
+        clauses: list[Clause] = []
         refusal: Refusal | None = None
         # A resolver takes the newest release first.
         for held in reversed(sets):
             with self._guard:
                 known = self._book.answer([held], self._series(cell))
             if not known:
-                learnt, refusal = self._learnt(cell, held, ask)
+                learnt, refusal = self._learnt(cell, held)
                 with self._guard:
                     self._book = ClauseBook((*self._book.clauses, *learnt))
                 known = learnt[-1:]
@@ -159,46 +155,48 @@ class RefusalLearner:
             self._asked[key] = answer if is_refusal and isinstance(answer, Refusal) else None
         return self._asked[key]
 
-    def _learnt(
-        self, cell: Cell, held: Facts, ask: Asked
-    ) -> tuple[tuple[Clause, ...], Refusal | None]:
-        fixed = frozenset(fact for fact in held if keeps_prereleases(fact))
-        for shape in self._shapes(held):
-            if _is_hard(ask(shape | fixed)):
-                return (self._minimal(cell, shape | fixed, fixed, ask),), None
-        first = refusal = ask(held)
+    def _learnt(self, cell: Cell, held: Facts) -> tuple[tuple[Clause, ...], Refusal | None]:
+        fixed = frozenset(filter(keeps_prereleases, held))
+        by_package = grouped((package_of_fact(f), f) for f in filter(is_requirement, held))
+        shapes = Counter(frozenset(map(package_of_fact, clause.facts)) for clause in self.clauses)
+        likely = [packages for packages, _ in shapes.most_common() if packages <= by_package.keys()]
+        for packages in likely[:_SHAPES]:
+            shape = fixed.union(*(by_package[package] for package in packages))
+            if _is_hard(self.ask(cell, shape)):
+                return (self._minimal(cell, shape, fixed),), None
+        first = refusal = self.ask(cell, held)
         clauses: list[Clause] = []
         while refusal is not None and len(clauses) < _MOST_REASONS:
-            suspects = self._suspects(held, fixed, ask)
-            clauses.append(self._minimal(cell, suspects, fixed, ask))
+            named = frozenset(fact for fact in held if package_of_fact(fact) in refusal.named)
+            suspects = held
+            for fewer in (frozenset(filter(is_requirement, named)) | fixed, named | fixed):
+                again = self.ask(cell, fewer)
+                if again is not None and (_is_hard(again) or not _is_hard(refusal)):
+                    suspects = fewer
+                    break
+            clauses.append(self._minimal(cell, suspects, fixed))
             if not is_spurious(clauses[-1].failed):
                 break
             # A cell that waits for a build may be impossible for another reason, too.
             held = (held - frozenset(clauses[-1].facts)) | fixed
-            refusal = ask(held)
+            refusal = self.ask(cell, held)
         return tuple(clauses), first
 
-    def _suspects(self, held: Facts, fixed: Facts, ask: Asked) -> Facts:
-        refusal = ask(held)
-        assert refusal is not None, "only what was refused has suspects"
-        named = frozenset(fact for fact in held if package_of_fact(fact) in refusal.named)
-        for suspects in (frozenset(filter(is_requirement, named)) | fixed, named | fixed):
-            again = ask(suspects)
-            if again is not None and (_is_hard(again) or not _is_hard(refusal)):
-                return suspects
-        return held
-
-    def _minimal(self, cell: Cell, suspects: Facts, fixed: Facts, ask: Asked) -> Clause:
-        needed = suspects
-        needs_hard = _is_hard(ask(suspects))
-        for group in self._groups(suspects - fixed):
-            trial = needed - group
-            if trial == needed or not trial:
-                continue
-            refusal = ask(trial)
-            if refusal is not None and (_is_hard(refusal) or not needs_hard):
-                needed = trial
-        refusal = ask(needed)
+    def _minimal(self, cell: Cell, suspects: Facts, fixed: Facts) -> Clause:
+        needed, needs_hard = suspects, _is_hard(self.ask(cell, suspects))
+        # A clause without a coordinate answers most, so the pins of coordinates go first; of many
+        # facts, halves and quarters.
+        ordered = sorted(suspects - fixed, key=lambda fact: (".*" not in fact, fact))
+        sizes = (len(ordered) // 2, len(ordered) // 4, 1) if len(ordered) > 8 else (1,)
+        for size in sizes:
+            for start in range(0, len(ordered), size):
+                trial = needed.difference(ordered[start : start + size])
+                if trial == needed or not trial:
+                    continue
+                refusal = self.ask(cell, trial)
+                if refusal is not None and (_is_hard(refusal) or not needs_hard):
+                    needed = trial
+        refusal = self.ask(cell, needed)
         assert refusal is not None, "what is left was refused"
         failed = Failed(stage="lock", cause=refusal.cause, subject=self.redacted(refusal.subject))
         return Clause(
@@ -209,28 +207,6 @@ class RefusalLearner:
             cell=cell.id,
             on=self._day,
         )
-
-    def _groups(self, suspects: Facts) -> Iterator[Facts]:
-        """A clause without a coordinate answers most, so the pins of coordinates go first."""
-        ordered = sorted(suspects, key=lambda fact: (".*" not in fact, fact))
-        if len(ordered) > 8:
-            for size in (len(ordered) // 2, len(ordered) // 4):
-                for start in range(0, len(ordered), size):
-                    yield frozenset(ordered[start : start + size])
-        yield from (frozenset((fact,)) for fact in ordered)
-
-    def _shapes(self, held: Facts) -> Sequence[Facts]:
-        by_package: dict[str, set[str]] = {}
-        for fact in filter(is_requirement, held):
-            by_package.setdefault(package_of_fact(fact), set()).add(fact)
-        shapes: Counter[frozenset[str]] = Counter()
-        for clause in self.clauses:
-            shapes[frozenset(map(package_of_fact, clause.facts))] += 1
-        likely = [packages for packages, _ in shapes.most_common() if packages <= by_package.keys()]
-        return [
-            frozenset(fact for package in packages for fact in by_package[package])
-            for packages in likely[:_SHAPES]
-        ]
 
     def _series(self, cell: Cell) -> str:
         return str(cell.on(self._python).version)

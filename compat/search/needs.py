@@ -48,7 +48,6 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.NotEq: operator.ne,
 }
 _MINORS = range(60)
-_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
@@ -72,17 +71,14 @@ def needs_of(source: bytes) -> tuple[Need, ...] | None:
     """Return what a module needs beyond Python 3.0, by line; None where it is larger than
     MOST_SOURCE_BYTES or the running interpreter cannot parse it.
     """
-    if len(source) <= MOST_SOURCE_BYTES:
-        with contextlib.suppress(*_UNREADABLE):
-            return _needs(_text(source))
-    return None
-
-
-def _text(source: bytes) -> str:
-    encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
-    text = source.decode(encoding)
-    # Lines as the interpreter counts them, and vermin, too.
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    if len(source) > MOST_SOURCE_BYTES:
+        return None
+    try:
+        encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
+        # Lines as the interpreter counts them, and vermin, too.
+        return _needs(source.decode(encoding).replace("\r\n", "\n").replace("\r", "\n"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _needs(text: str) -> tuple[Need, ...]:
