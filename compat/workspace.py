@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ from compat.plan.cell import RECIPES, readable_cell, unread_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import plan
 from compat.results.answer import Answer
-from compat.results.answers import AnswerTable, Before, RunsByCell, Sources, StoredSnapshot
+from compat.results.answers import AnswerTable, Before, Sources, StoredSnapshot
 from compat.results.durations import Durations, durations_by_tier
 from compat.results.infer import with_answers, with_locks
 from compat.results.installs import PlatformFiles
@@ -42,6 +42,7 @@ from compat.results.judge import EvaluationContext, judge
 from compat.results.learnt import LearntFiles
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
+from compat.results.runs import CellRuns
 from compat.results.snapshot import Snapshot, snapshot
 from compat.run.suitefiles import placed_suite, python_texts, suite_contents, suite_digest
 from compat.value import encode
@@ -256,7 +257,7 @@ class Workspace:
         return table
 
     @cached_property
-    def runs(self) -> RunsByCell:
+    def runs(self) -> Mapping[str, CellRuns]:
         return self._table.runs
 
     def records(self, cell: str) -> tuple[Record, ...]:
@@ -300,7 +301,8 @@ class Workspace:
         judging = _digest(plan_sources + encode(present))
         learnt = b"".join(map(_digest, self.learnt.texts))
         sources = Sources(plan_sources, judging, learnt, self.lock_digests.states)
-        table.answer(sources, partial(self._derived, catalogue, present, runs=table.runs))
+        derive = partial(self._derived, catalogue, present, runs=table.runs)
+        table.answer(sources, self.matrix, derive)
         stored = StoredSnapshot(table, self.declared, catalogue, present, lambda: self.learnt.asked)
         return stored.with_installs(partial(installs, self.keep))
 
@@ -309,7 +311,7 @@ class Workspace:
         catalogue: Catalogue,
         present: EvaluationContext,
         before: Before,
-        runs: RunsByCell | None = None,
+        runs: Mapping[str, CellRuns] | None = None,
     ) -> Snapshot:
         fates = before.fates or plan(self.matrix, catalogue).fates
         runs, locks = self.runs if runs is None else runs, self.lock_digests
