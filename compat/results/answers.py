@@ -26,6 +26,7 @@ from compat.declare.load import Declared
 from compat.declare.matrix import Matrix
 from compat.errors import CompatError, Fault
 from compat.index.release import Catalogue
+from compat.lock.lock_text import locked_version
 from compat.plan.cell import HEAD, Cell, Coordinate, Recipe
 from compat.plan.plan import Fate, Feasible, Infeasible
 from compat.results.answer import Answer
@@ -319,12 +320,13 @@ class AnswerTable:
         }
         if gone or changed:
             numbers = [known[path][0] for path in gone]
-            read = partial(map, self._day_of, changed.items())
+
+            def read() -> Iterator[tuple[str, tuple[int, int], DayFile]]:
+                for path, state in changed.items():
+                    yield path, state, self._store.read(self._store.path(path))
+
             self._change(partial(_with_records, numbers=numbers, read=read))
         return len(gone) + len(changed)
-
-    def _day_of(self, changed: tuple[str, tuple[int, int]]) -> tuple[str, tuple[int, int], DayFile]:
-        return *changed, self._store.read(self._store.path(changed[0]))
 
     def _derive(
         self,
@@ -511,21 +513,16 @@ class StoredSnapshot(Snapshot):
     def having(self, versions: Mapping[str, Any], where: str = "lane = 0") -> Iterator[Answer]:
         conditions, values = [where], []
         for axis, wanted in versions.items():
+            column = self._columns[axis]
+            rows = self._table.rows(f"SELECT DISTINCT {column} FROM answers WHERE lane < 2")
             # By version: 2.14 equals 2.14.0, and only one of them is in the table.
-            texts = [text for text, version in self._versions(axis) if version in wanted]
-            conditions.append(f"{self._columns[axis]} IN ({', '.join('?' * len(texts))})")
+            texts = [text for (text,) in rows if locked_version(text) in wanted]
+            conditions.append(f"{column} IN ({', '.join('?' * len(texts))})")
             values += texts
         return iter(self._read(" AND ".join(conditions), *values))
 
     def known_on(self, axis: str, version: Version) -> Iterator[Answer]:
         return self.having({axis: (version,)}, "known = 1 AND lane = 0")
-
-    def _versions(self, axis: str) -> list[tuple[str, Version]]:
-        asked = f"SELECT DISTINCT {self._columns[axis]} FROM answers WHERE lane < 2"
-        return self.once(
-            ("versions", axis),
-            lambda: [(text, Version(text)) for (text,) in self._table.rows(asked)],
-        )
 
     def kept(self, kind: str, form: type[T], make: Callable[[], T]) -> T:
         body = self._table.derived(kind)

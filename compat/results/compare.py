@@ -229,34 +229,32 @@ class LaneReport(StrictValue, frozen=True, kw_only=True):
 
 
 def lane_report(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> LaneReport:
-    pairs = [(entry.cell, _lane_cell(known, entry, lock_of)) for entry in known.lanes]
-    cells = tuple(row for _, row in pairs)
-    return LaneReport(cells=cells, alerts=tuple(_alerts(known, pairs)))
-
-
-def _lane_cell(known: Snapshot, entry: Answer, lock_of: Callable[[str], Lock | None]) -> LaneCell:
-    against = _ordinary(known, entry.cell)
-    lock = None if entry.lock_digest is None else lock_of(entry.cell.id)
-    return LaneCell(
-        cell=entry.cell.id,
-        lane=entry.cell.recipe,
-        verdict=entry.kind,
-        outcome="" if entry.outcome is None else str(entry.outcome),
-        because="" if entry.obstacle is None else entry.obstacle.because,
-        against="" if against is None else against.cell.id,
-        in_part=against is not None and against.kind == "partial",
-        is_broken=against is not None and _breaks(entry, against),
-        floors=() if lock is None else tuple(_floors(known, entry.cell, lock)),
-    )
-
-
-def _floors(known: Snapshot, cell: Cell, lock: Lock) -> Iterator[LockedFloor]:
-    for floor in locked_floors(lock):
-        because = ""
-        if not floor.is_exact and floor.installed is not None:
-            asked = Requirement(floor.declared)
-            because = why_not_lowest(known.feasibility, cell, asked, floor.installed)
-        yield msgspec.structs.replace(floor, because=because)
+    pairs = []
+    for entry in known.lanes:
+        against = _ordinary(known, entry.cell)
+        is_comparable = against is not None and entry.is_tested and entry.kind != "works"
+        further = set() if against is None else {*entry.fails}.difference(against.fails)
+        fails = entry.kind == "broken" or bool(further)
+        lock, floors = None if entry.lock_digest is None else lock_of(entry.cell.id), []
+        for floor in () if lock is None else locked_floors(lock):
+            because = ""
+            if not floor.is_exact and floor.installed is not None:
+                asked = Requirement(floor.declared)
+                because = why_not_lowest(known.feasibility, entry.cell, asked, floor.installed)
+            floors.append(msgspec.structs.replace(floor, because=because))
+        row = LaneCell(
+            cell=entry.cell.id,
+            lane=entry.cell.recipe,
+            verdict=entry.kind,
+            outcome="" if entry.outcome is None else str(entry.outcome),
+            because="" if entry.obstacle is None else entry.obstacle.because,
+            against="" if against is None else against.cell.id,
+            in_part=against is not None and against.kind == "partial",
+            is_broken=is_comparable and fails and not is_before_import(entry.outcome),
+            floors=tuple(floors),
+        )
+        pairs.append((entry.cell, row))
+    return LaneReport(cells=tuple(row for _, row in pairs), alerts=tuple(_alerts(known, pairs)))
 
 
 def _ordinary(known: Snapshot, cell: Cell) -> Answer | None:
@@ -291,12 +289,6 @@ def _ordinary(known: Snapshot, cell: Cell) -> Answer | None:
 
 def _is_working(entry: Answer) -> bool:
     return entry.is_tested and entry.kind in ("works", "partial")
-
-
-def _breaks(entry: Answer, against: Answer) -> bool:
-    if not entry.is_tested or entry.kind == "works" or is_before_import(entry.outcome):
-        return False
-    return entry.kind == "broken" or bool({*entry.fails}.difference(against.fails))
 
 
 def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator[LaneAlert]:
