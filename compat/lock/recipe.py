@@ -219,7 +219,17 @@ class _Relaxing:
             return
         for name, version in own.items():
             avoided, free = self._avoided, self._free
-            line = f"{name}{self._beyond(name, version)}{version}"
+            lowest = lowest_of(chain.from_iterable(self._published(name)), exact=True)
+            moves = {
+                direction
+                for direction in ("newer", "older")
+                for axis in self._facts.matrix.packages
+                if self._facts.moved(self._cell, axis.name, direction)
+            }
+            sign = "<" if "older" in moves else "!="
+            if "newer" in moves or (lowest is not None and version < lowest):
+                sign = ">"
+            line = f"{name}{sign}{version}"
             lines = tuple(old for old in avoided.get(name, ()) if "==" not in old)
             self._free = free | {name} & self._bounded
             self._avoided = avoided | {name: (*lines, line)}
@@ -231,15 +241,6 @@ class _Relaxing:
                 self._kept = self._soft
                 return
             self._avoided, self._free = avoided, free
-
-    def _beyond(self, name: str, version: Version) -> str:
-        lowest = lowest_of(chain.from_iterable(self._published(name)), exact=True)
-        if lowest is not None and version < lowest:
-            return ">"
-        axes = [axis.name for axis in self._facts.matrix.packages]
-        if any(self._facts.moved(self._cell, axis, "newer") for axis in axes):
-            return ">"
-        return "<" if any(self._facts.moved(self._cell, axis, "older") for axis in axes) else "!="
 
     def _library(self, near: Iterable[frozenset[str]]) -> Lock | Refusal:
         answer = self.attempt(self._soft)
@@ -334,7 +335,11 @@ class _Relaxing:
         pins = lock.versions
         # A rule may also lift others' requirements on its package, or the date.
         alone = self._soft - self._facts.rules.relaxations(self._cell).keys() - self._free
-        met = {n for n in alone if n in pins and _admits(self._published(n), pins[n])}
+        met = {
+            name
+            for name in alone & pins.keys()
+            if all(s.contains(pins[name], prereleases=True) for s in self._published(name))
+        }
         self._lock, self._kept, self._asked = lock, kept | met, kept
 
     def _put_back(self, names: Sequence[str], fails: bool = False) -> bool:
@@ -511,10 +516,6 @@ def final_versions(package: Package) -> list[Version]:
     ]
 
 
-def _admits(specifiers: Iterable[SpecifierSet], version: Version) -> bool:
-    return all(specifier.contains(version, prereleases=True) for specifier in specifiers)
-
-
 def _lowest(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) -> Inputs:
     release, python = _subject(facts, cell, base), cell.on(facts.matrix.interpreters.name).version
     axis = facts.matrix.subject_axis
@@ -615,7 +616,14 @@ def _widened(
         until = inputs.cutoff(package)
         if until is None:
             continue
-        uploads = [package_of(package).first_uploaded, *_replacements(inputs, package_of)]
+        uploads = [package_of(package).first_uploaded]
+        # The date of each release that replaces a published pin exactly, without a cutoff.
+        free = {cutoff.package for cutoff in inputs.cutoffs if cutoff.until is None}
+        for requirement in map(Requirement, {*inputs.requirements, *inputs.overrides}):
+            name = canonicalize_name(requirement.name)
+            if name in free and (asked := requirement.specifier):
+                admitted = [r for r in package_of(name).releases if asked.contains(r.version)]
+                uploads += [r.uploaded for r in admitted if len(admitted) == 1]
         moments = sorted(
             moment_after(upload, margin_days) for upload in uploads if upload is not None
         )
@@ -626,17 +634,3 @@ def _widened(
         cutoffs = tuple(sorted((*others, freed), key=lambda cutoff: cutoff.package))
         return msgspec.structs.replace(inputs, cutoffs=cutoffs)
     return None
-
-
-def _replacements(inputs: Inputs, package_of: PackageOf) -> Iterator[datetime.datetime | None]:
-    """The date of each release that replaces a published pin exactly, without a cutoff."""
-    free = {cutoff.package for cutoff in inputs.cutoffs if cutoff.until is None}
-    for requirement in map(Requirement, {*inputs.requirements, *inputs.overrides}):
-        name = canonicalize_name(requirement.name)
-        if name not in free or not requirement.specifier:
-            continue
-        admitted = [
-            r for r in package_of(name).releases if requirement.specifier.contains(r.version)
-        ]
-        if len(admitted) == 1:
-            yield admitted[0].uploaded

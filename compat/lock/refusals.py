@@ -152,9 +152,16 @@ def refusal_of_pip(text: str) -> Refusal | None:
     place = -1 if listed is None else listed.start()
     stated = [(c, f) for c, f in judged if c != "conflict" or (f.line == place and not f.who)]
     first = min(stated, key=lambda each: each[1].line, default=None)
-    refusal = _pip_conflict(wishes) if first is None else _refusal(*first, story)
-    if refusal is None:
-        return None
+    if first is not None:
+        refusal = _refusal(*first, story)
+    else:
+        sentences = {wish.requirement: _sentence(wish) for wish in wishes}
+        if len(sentences) < 2:
+            return None
+        depended = [wish.requirement for wish in wishes if wish.who]
+        because = cut_reason(tool_message(" and ".join(sentences.values())))
+        subject = (depended or [*sentences])[0]
+        refusal = Refusal(cause="conflict", subject=subject, because=because)
     # pip does not show which releases lack a wheel: any package that it mentions may.
     spoken_of = dict.fromkeys(f.what for f in ([first[1]] if first else []) + wishes)
     refusal = msgspec.structs.replace(refusal, wheelless=tuple(spoken_of))
@@ -165,15 +172,6 @@ def refusal_of_pip(text: str) -> Refusal | None:
         return refusal
     because = tool_message(f"{refusal.subject} asks for another Python")
     return msgspec.structs.replace(refusal, cause="requires-python", because=because)
-
-
-def _pip_conflict(wishes: Sequence[Demand]) -> Refusal | None:
-    sentences = {wish.requirement: _sentence(wish) for wish in wishes}
-    if len(sentences) < 2:
-        return None
-    depended = [wish.requirement for wish in wishes if wish.who]
-    because = cut_reason(tool_message(" and ".join(sentences.values())))
-    return Refusal(cause="conflict", subject=(depended or [*sentences])[0], because=because)
 
 
 def tool_message(text: str) -> str:

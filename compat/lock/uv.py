@@ -186,20 +186,25 @@ class UvLocker:
         self, inputs: Inputs, releases: Sequence[SourceRelease], *options: str
     ) -> Sequence[Pin] | Refusal:
         with tempfile.TemporaryDirectory(prefix="compat-lock-") as folder:
-            arguments = [*self._arguments(inputs, Path(folder)), *options]
+            place = Path(folder)
+            arguments = [*self._arguments(inputs, place), *options]
             if releases:
-                shelf = Path(folder) / "shelf"
-                shelf.mkdir()
-                shelved(releases, shelf)
+                (place / "shelf").mkdir()
+                shelved(releases, place / "shelf")
                 arguments.append("--find-links=shelf")
-            done = run_tool(arguments, Path(folder), self._environ, _SECONDS)
+            done = run_tool(arguments, place, self._environ, _SECONDS)
         if done.returncode == 0:
             return decode_pins(done.stdout)
         return refused(inputs.cell, done.stderr)
 
     def _arguments(self, inputs: Inputs, folder: Path) -> list[str]:
+        lists = {"roots": inputs.requirements}
+        lists |= {name: getattr(inputs, name) for name in ("overrides", "constraints", "excludes")}
+        for name, lines in lists.items():
+            text = "".join(f"{line}\n" for line in lines)
+            (folder / f"{name}.txt").write_text(text, encoding="utf-8")
         arguments = [
-            *(find_uv_bin(), "pip", "compile", _listed(folder, "roots.txt", inputs.requirements)),
+            *(find_uv_bin(), "pip", "compile", "roots.txt"),
             *("--no-config", "--no-progress", "--color=never", "--no-header", "--no-annotate"),
             *("--generate-hashes", "--no-python-downloads", "--only-binary=:all:"),
             f"--python-version={inputs.python}",
@@ -210,9 +215,8 @@ class UvLocker:
         python = self._find_python(inputs.python)
         if python is not None:
             arguments.append(f"--python={python}")
-        for name in ("overrides", "constraints", "excludes"):
-            if lines := getattr(inputs, name):
-                arguments += [f"--{name}", _listed(folder, f"{name}.txt", lines)]
+        for name in (name for name, lines in lists.items() if lines and name != "roots"):
+            arguments += [f"--{name}", f"{name}.txt"]
         if inputs.as_of is not None:
             arguments.append(f"--exclude-newer={moment_text(inputs.as_of)}")
             for cutoff in inputs.cutoffs:
@@ -258,8 +262,3 @@ def refused(subject: str, stderr: str) -> Refusal:
         hint = "check the network and the index, then again"
         raise IndexUnreachable.of(f"uv could not lock {subject}: {words}", hint=hint)
     raise ToolFailed.of(f"uv could not lock {subject}: {words}")
-
-
-def _listed(folder: Path, name: str, lines: tuple[str, ...]) -> str:
-    (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return name

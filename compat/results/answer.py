@@ -73,7 +73,14 @@ class Score(StrictValue, frozen=True, kw_only=True):
     words: str = ""
 
     def __post_init__(self) -> None:
-        derive(self, words=self._words())
+        parts = (
+            (self.combination, "fails", "fail", "in this combination"),
+            (self.release, "fails", "fail", "in every combination of this release"),
+            (self.gone, "is", "are", "not available today"),
+        )
+        counted = (f"{n} {one if n == 1 else many} {end}" for n, one, many, end in parts if n)
+        stopped = () if self.finished else ("the tests did not run to their end",)
+        derive(self, words="; ".join((self.head, *counted, *stopped)) if self.asked else "")
 
     @classmethod
     def of(
@@ -106,20 +113,6 @@ class Score(StrictValue, frozen=True, kw_only=True):
         if self.passing == self.asked:
             return "the 1 asked works" if self.asked == 1 else f"all {self.asked} work"
         return f"{self.passing} of {self.asked} {'works' if self.passing == 1 else 'work'}"
-
-    def _words(self) -> str:
-        fail, fails = "fail", "fails"
-        parts = (
-            (self.combination, f"{fails if self.combination == 1 else fail} in this combination"),
-            (
-                self.release,
-                f"{fails if self.release == 1 else fail} in every combination of this release",
-            ),
-            (self.gone, f"{'is' if self.gone == 1 else 'are'} not available today"),
-        )
-        counted = (f"{number} {words}" for number, words in parts if number)
-        stopped = () if self.finished else ("the tests did not run to their end",)
-        return "; ".join((self.head, *counted, *stopped)) if self.asked else ""
 
 
 class KnownRefusal(StrictValue, frozen=True, kw_only=True):

@@ -120,7 +120,8 @@ def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
             if out is not None and began is not None and out > began:
                 arrived[axis.name].add(version)
     wanted = frozenset(arrived[subject] if newest is None else arrived[subject] | {newest})
-    feasible = list(snapshot.feasible_on(subject, wanted))
+    open_entries = (e for e in snapshot.having({subject: wanted}) if e.planned)
+    feasible = [entry.cell for entry in open_entries if entry.obstacle is None]
     tested = {entry.cell.id for entry in ran}
     for cell in feasible:
         own = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}

@@ -77,7 +77,16 @@ def judged(evidence: Evidence) -> JudgedRun:
 def record_of(
     attempts: Sequence[JudgedRun], tool: str, run_url: str = "", redacted: Redact = redacted
 ) -> Record:
-    outcomes = [_redacted_outcome(attempt.outcome, redacted) for attempt in attempts]
+    outcomes = [
+        outcome
+        if isinstance(outcome, Passed)
+        else Failed(
+            stage=outcome.stage,
+            cause=outcome.cause,
+            **{part: redacted(getattr(outcome, part))[:900] for part in ("subject", "by", "at")},
+        )
+        for outcome in (attempt.outcome for attempt in attempts)
+    ]
     outcome = decisive(outcomes)
     runs = [attempt.evidence for attempt in attempts]
     deciding = runs[len(outcomes) - 1 - outcomes[::-1].index(outcome)]
@@ -220,10 +229,3 @@ def _metrics(evidence: Evidence) -> tuple[Metric, ...]:
         if value is not None:
             measured.append(Metric(name=name, value=value, unit=unit, better="lower"))
     return tuple(sorted(measured, key=lambda metric: metric.name))
-
-
-def _redacted_outcome(outcome: Outcome, redacted: Redact) -> Outcome:
-    if isinstance(outcome, Passed):
-        return outcome
-    parts = {name: redacted(getattr(outcome, name))[:900] for name in ("subject", "by", "at")}
-    return Failed(stage=outcome.stage, cause=outcome.cause, **parts)

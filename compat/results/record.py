@@ -233,7 +233,11 @@ def decode_record(text: str, source: str) -> Record:
         try:
             written = _written.decode(text)
         except ValueError:
-            _refuse_strange(text)
+            # What matters more than the first key that does not fit.
+            raw = strict(text)
+            if not isinstance(raw, dict):
+                raise ValueError("is not a JSON object") from None
+            _refuse_other_format(raw.get("format"))
             raise
         _refuse_other_format(written.format)
         if written.digest != record_digest(text):
@@ -249,14 +253,6 @@ def decode_record(text: str, source: str) -> Record:
         raise RecordError(_fault(source, str(fault))) from fault
     except RecursionError as fault:
         raise RecordError(_fault(source, "is nested too deep")) from fault
-
-
-def _refuse_strange(text: str) -> None:
-    """Raise what matters more than the first key that does not fit."""
-    raw = strict(text)
-    if not isinstance(raw, dict):
-        raise ValueError("is not a JSON object")
-    _refuse_other_format(raw.get("format"))
 
 
 def _refuse_other_format(number: object) -> None:

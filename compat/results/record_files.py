@@ -100,7 +100,14 @@ class RecordFiles:
     def _of_checkout(self) -> list[Path]:
         every = sorted(self.folder.parent.glob(f"{CHECKOUTS}/*/records/*.jsonl"))
         day = max((path.name for path in every), default="")
-        last = max((p for p in every if p.name == day), key=_last_start, default=None)
+
+        def last_start(path: Path) -> str:
+            starts = [""]
+            with contextlib.suppress(OSError, ValueError):
+                starts += (about(line).started for _, _, line in lines_of(path))
+            return max(starts)
+
+        last = max((p for p in every if p.name == day), key=last_start, default=None)
         return [path for path in every if last is not None and path.parent == last.parent]
 
     def add(self, record: Record) -> bool:
@@ -280,13 +287,6 @@ def about(line: bytes) -> Line:
         return _line.decode(line)
     except (ValueError, RecursionError):
         return Line()
-
-
-def _last_start(path: Path) -> str:
-    starts = [""]
-    with contextlib.suppress(OSError, ValueError):
-        starts += (about(line).started for _, _, line in lines_of(path))
-    return max(starts)
 
 
 _CUT = "is cut off"

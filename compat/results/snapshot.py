@@ -141,10 +141,6 @@ class Snapshot:
         asked = versions.items()
         return (e for e in self.entries if all(e.cell.on(a).version in of for a, of in asked))
 
-    def feasible_on(self, axis: str, versions: Collection[Version]) -> Iterator[Cell]:
-        entries = self.having({axis: versions})
-        return (entry.cell for entry in entries if entry.planned and entry.obstacle is None)
-
     @cached_property
     def feasibility(self) -> Feasibility:
         if self._before is not None:

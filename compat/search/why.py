@@ -18,7 +18,7 @@ from compat.results.record import Capability
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, Outcome, brief, parse_outcome
 from compat.search.needs import Needs, ReleaseNeeds, SeriesNeeds
-from compat.value import Value
+from compat.value import Value, grouped
 
 # Hardest to change first: build a wheel for another Python, rewrite code, spell a type as `typing`
 # does, postpone an annotation, lift a version check, change a declaration. A dependency is last
@@ -183,30 +183,29 @@ def _tested(snapshot: Snapshot, version: Version) -> list[Answer]:
 def _below(
     snapshot: Snapshot, entries: Iterable[Answer], axis: str, floor: Version
 ) -> tuple[CellBelow, ...]:
-    by_version: dict[Version, list[Answer]] = {}
-    for entry in entries:
-        version = entry.cell.on(axis).version
-        if version < floor:
-            by_version.setdefault(version, []).append(entry)
-    ordered = sorted(by_version.items(), reverse=True)
-    return tuple(_cell_below(snapshot, representative(own), version) for version, own in ordered)
-
-
-def _cell_below(snapshot: Snapshot, entry: Answer, version: Version) -> CellBelow:
-    outcome = entry.outcome
-    is_by_rule = False
-    if entry.cell.recipe == "relaxed" and isinstance(outcome, Failed) and _is_unobtainable(outcome):
-        free = snapshot.feasibility.rules.relaxations(entry.cell)
-        is_by_rule = canonicalize_name(outcome.subject.split("==")[0]) in free
-    failing = entry.failing("combination", "unexplained")
-    return CellBelow(
-        cell=entry.cell.id,
-        version=str(version),
-        kind=entry.kind,
-        outcome="" if outcome is None else str(brief(outcome)),
-        failing=tuple(c for c in entry.capabilities if c.id in failing),
-        is_by_rule=is_by_rule,
-    )
+    by_version = grouped((entry.cell.on(axis).version, entry) for entry in entries)
+    ordered = sorted((each for each in by_version.items() if each[0] < floor), reverse=True)
+    cells = []
+    for version, own in ordered:
+        entry, is_by_rule = representative(own), False
+        outcome, failing = entry.outcome, entry.failing("combination", "unexplained")
+        if (
+            entry.cell.recipe == "relaxed"
+            and isinstance(outcome, Failed)
+            and _is_unobtainable(outcome)
+        ):
+            free = snapshot.feasibility.rules.relaxations(entry.cell)
+            is_by_rule = canonicalize_name(outcome.subject.split("==")[0]) in free
+        below = CellBelow(
+            cell=entry.cell.id,
+            version=str(version),
+            kind=entry.kind,
+            outcome="" if outcome is None else str(brief(outcome)),
+            failing=tuple(c for c in entry.capabilities if c.id in failing),
+            is_by_rule=is_by_rule,
+        )
+        cells.append(below)
+    return tuple(cells)
 
 
 def _is_unobtainable(outcome: Outcome | None) -> bool:
