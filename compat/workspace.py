@@ -171,9 +171,7 @@ class Workspace:
 
     @cached_property
     def kept_catalogue(self) -> Catalogue | None:
-        """The catalogue that is kept beside the matrix; None when there is none. Raises
-        DeclarationError when it was written before the matrix got one of its axes.
-        """
+        """The stored one, or None. Raises DeclarationError where it is older than an axis."""
         text, path = self._catalogue_text, f"matrices/{self.name}/{CATALOGUE}"
         if text is None:
             return None
@@ -181,9 +179,7 @@ class Workspace:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """What the index has of the matrix's packages now. What the subject pins is taken from the
-        kept catalogue where there is one.
-        """
+        """What the index has now; what the subject pins is taken from the stored one, if any."""
         required = None if self.kept_catalogue is None else self.kept_catalogue.required
         return self._noted(discover(self.matrix, self.source, required))
 

@@ -68,9 +68,7 @@ class Demands:
         return tuple(sets)
 
     def inputs(self, cell: Cell, held: Facts) -> Inputs:
-        """Every release is visible, whatever its date. Without a fact the loosest case holds: a
-        package that some rule replaces is excluded from the tree.
-        """
+        """Shows every release; what a rule of any cell replaces and no fact names is left out."""
         spoken = [_after(fact) for fact in sorted(held) if not is_requirement(fact)]
         matrix = self._matrix
         return Inputs(

@@ -27,10 +27,7 @@ from compat.value import Value
 
 
 class LockedFloor(Value, frozen=True, kw_only=True):
-    """The lowest version that a release declares of a dependency, and the locked one (None: none).
-
-    `because` says why they differ.
-    """
+    """A declared minimum, the locked version (None: none), and why they differ."""
 
     package: str
     declared: str
@@ -460,10 +457,7 @@ def _lines(inputs: Inputs) -> tuple[tuple[str, ...], ...]:
 def lock_cell(
     locker: Locker, inputs: Inputs, package_of: PackageOf, margin_days: int
 ) -> Lock | Refusal:
-    """Each package that the date hid from the resolver is shown as of the next sufficient moment:
-    its own first release, then the releases of the replaced pins, then now. So the date moves no
-    further than it must.
-    """
+    """Shows each package that the date hid as of the next sufficient moment, not earlier."""
     for _ in range(_ROUNDS):
         answer = locker.lock(inputs)
         if isinstance(answer, Lock) or not (inputs.cutoffs or inputs.injected_pin):
@@ -482,11 +476,7 @@ def moment_after(uploaded: datetime.datetime, margin_days: int) -> datetime.date
 
 
 def distances(releases: Sequence[Version], asked: Sequence[SpecifierSet]) -> Mapping[Version, int]:
-    """Return how many releases each pin lies from the nearest requested one.
-
-    A pinned version that the index has lost counts as one of them. Empty where any version is
-    allowed.
-    """
+    """How many releases each pin lies from the nearest requested one; empty where all are."""
     if not any(map(str, asked)):
         return {}
     named = [c for s in asked for c in s if c.operator != "==="]

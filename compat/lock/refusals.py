@@ -59,9 +59,7 @@ def _judged(text: str) -> list[Judged]:
 
 
 def refusal_of_uv(text: str) -> Refusal | None:
-    """uv prints a derivation. Its first sentence is its root and joins two or three facts in no
-    fixed order; the weightiest decides.
-    """
+    """uv's first sentence joins two or three facts in no fixed order; the weightiest decides."""
     if "No solution found" not in text and "Failed to" not in text:
         return None
     story = _story(text, r"(?:No solution found[^:]*?dependencies:?|error:)")
@@ -95,9 +93,7 @@ def refusal_of_uv(text: str) -> Refusal | None:
 
 
 def _decisive(root: str) -> Judged | None:
-    """A missing file of some versions is irrelevant beside a conflict over the package: it only
-    rounds off the range in uv's text.
-    """
+    """A missing file of some versions is irrelevant beside a conflict over the package."""
     judged = _judged(root)
     dependents = {fact.who for _, fact in judged}
     weighed = [(c, f) for c, f in judged if c != "no-artifact" or f.what not in dependents]

@@ -166,9 +166,7 @@ class UvLocker:
                 return _lock_of(inputs, pins, shelf)
 
     def _with_floors(self, inputs: Inputs, shown: Sequence[SourceRelease]) -> Inputs | Refusal:
-        """Requirements of the matrix and its suite, except exact pins, do not count. The floors are
-        the subject's, and a test tool without a lower bound would get its first release.
-        """
+        """Other ranges do not count: a test tool without a bound would get its first release."""
         if not inputs.floors:
             return inputs
         exact = (text for text in inputs.requirements if "==" in text)
@@ -242,9 +240,7 @@ def _taken(pins: Sequence[Pin], shelf: Mapping[Pin, SourceRelease]) -> list[Pin]
 
 
 def index_arguments(settings: IndexSettings, further: str = "") -> list[str]:
-    """They rank equally where they are merged or a lock has a further one. That one may have
-    unrelated pre-releases, so it must not hide the final releases of the others.
-    """
+    """A further index may have unrelated pre-releases, so it hides no other's final releases."""
     strategy = "unsafe-best-match" if settings.merged or further else "first-index"
     urls = (*settings.extra_index_urls, *([further] if further else []))
     extras = (f"--index={url}" for url in urls)

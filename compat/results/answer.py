@@ -288,9 +288,7 @@ class Answer(StrictValue, frozen=True, kw_only=True):
 
     @property
     def doubts(self) -> int:
-        """The number of failing or unknown capabilities of the combination; unfinished tests count
-        as one more.
-        """
+        """Failing or unknown capabilities of the combination; unfinished tests count as one."""
         stopped = self.kind == "partial" and not self.score.finished
         return self.score.combination + len(self.untried) + int(stopped)
 

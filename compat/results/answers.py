@@ -84,11 +84,7 @@ class Sources(NamedTuple):
 
 
 class Before(NamedTuple):
-    """The previous answers that are still valid.
-
-    The statuses of the plan, None if outdated; the answers of cells with counting runs, and those
-    of cells whose lock is unchanged.
-    """
+    """What still holds: the plan's statuses, if so, and answers, by their runs and locks."""
 
     fates: tuple[Fate, ...] | None = None
     entries: Mapping[str, Answer] = {}
@@ -96,10 +92,7 @@ class Before(NamedTuple):
 
 
 class AnswerTable:
-    """The table of one matrix on one day, in memory if its file is unusable.
-
-    Threads may share one: they read in turn.
-    """
+    """The table of a matrix on a day, in memory if its file is unusable. Threads may share it."""
 
     def __init__(self, folder: Path | None, store: RecordFiles, day: datetime.date) -> None:
         root = os.fsencode(store.folder.absolute())
@@ -346,9 +339,7 @@ class AnswerTable:
         self._forget()
 
     def _before(self, sources: Sources, matrix: Matrix, last: Sources | None) -> Before:
-        """A release is judged again when the runs or the lock of one of its cells have changed: its
-        other cells decide who is at fault.
-        """
+        """The other cells of a release decide who is at fault: one change judges all again."""
         if last is None or last.plan != sources.plan:
             return Before()
         entries = AnswerReader(self, matrix, datetime.date.min).entries("1")

@@ -157,11 +157,7 @@ def united(clauses: Iterable[Clause]) -> tuple[Clause, ...]:
 
 
 class _KeptText(StrictValue, frozen=True, kw_only=True):
-    """The premises of the clauses: on another platform, or with more builds, more can be locked.
-
-    `replaced` are the packages that rules replaced throughout the tree; a file without it has
-    today's.
-    """
+    """The premises of clauses, and these. A file without `replaced` has today's."""
 
     format: Annotated[int, msgspec.Meta(ge=CLAUSES_FORMAT, le=CLAUSES_FORMAT)]
     platform: str
@@ -188,9 +184,7 @@ def encode_clauses(clauses: KeptClauses, matrix: Matrix) -> str:
 
 
 def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
-    """Raises DeclarationError. Conflicts of another platform, or with fewer builds from source, are
-    left out. A package that only a newer rule replaces counts as unreplaced before.
-    """
+    """Leaves out conflicts of another platform, or with fewer builds. Raises DeclarationError."""
     from compat.lock.demands import (
         as_asked,
         is_fact,

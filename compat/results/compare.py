@@ -43,11 +43,7 @@ class Change(StrictValue, frozen=True, kw_only=True):
 
 
 def compare(before: Answer | None, after: Answer | None) -> Change:
-    """Return the change from one answer about a cell to the next; None for a cell outside the plan.
-
-    Two partial answers are compared by their capabilities, two working ones by their failures in
-    every combination of the release. Raises ValueError for answers about two cells.
-    """
+    """The change from one answer to the next. Raises ValueError for answers about two cells."""
     cells = {answer.id for answer in (before, after) if answer is not None}
     if len(cells) > 1:
         raise ValueError(f"verdicts of two cells: {', '.join(sorted(cells))}")
@@ -72,9 +68,7 @@ def compare(before: Answer | None, after: Answer | None) -> Change:
 
 
 def change_kind(before: Kind | None, after: Kind | None) -> ChangeKind:
-    """A ruled-out cell is equal to a broken one; changes to and from flaky are random; an unknown
-    cell is new once known.
-    """
+    """A ruled-out cell equals a broken one, flaky changes are random, and known cells are new."""
     if before == after:
         return "same"
     if after is None or after == "unknown":
@@ -95,11 +89,7 @@ Difference = Literal["breaks", "mends", "same", "flaky", "unknown"]
 
 
 class CapabilityDifference(StrictValue, frozen=True, kw_only=True):
-    """A capability whose status changed.
-
-    `after` is None where the checkout's run did not report it; `subject` is the exception and its
-    place.
-    """
+    """A changed capability; `after` is None where the checkout's run did not report it."""
 
     id: str
     before: Status | None
@@ -169,9 +159,7 @@ def _is_not_installed(answer: Answer) -> bool:
 
 
 def _changes(before: Answer, after: Answer) -> Iterator[CapabilityDifference]:
-    """The capabilities that began or ceased to be `yes`; none where one side ran no test, as its
-    outcome is enough.
-    """
+    """None where one side ran no test, as its outcome is enough."""
     for outcome in (before.outcome, after.outcome):
         if outcome is None or (isinstance(outcome, Failed) and outcome.stage in BEFORE_TESTS):
             return
@@ -220,9 +208,7 @@ class LaneAlert(StrictValue, frozen=True, kw_only=True):
 
 
 class LaneReport(StrictValue, frozen=True, kw_only=True):
-    """The cells of each variant of a matrix, in the order of the plan, and one alert for each thing
-    that breaks some.
-    """
+    """The cells of each variant in the order of the plan, and an alert for each that breaks."""
 
     cells: tuple[LaneCell, ...]
     alerts: tuple[LaneAlert, ...]
@@ -258,11 +244,7 @@ def lane_report(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> LaneR
 
 
 def _ordinary(known: Snapshot, cell: Cell) -> Answer | None:
-    """The ordinary cell of the same release and Python that works.
-
-    For a pre-release it is that of the version before it, else the one of the same combination
-    first, then the newest.
-    """
+    """The working cell of the same release and Python; for a pre-release, of the version before."""
     matrix, axis = known.matrix, lane_axis(known.matrix, cell)
     if axis is not None:
         awaited = cell.on(axis.name).version

@@ -34,9 +34,7 @@ _NOTHING = KeptClauses()
 def with_answers(
     known: Snapshot, answers: Mapping[str, PlainAnswer], clauses: KeptClauses = _NOTHING
 ) -> Snapshot:
-    """Inferences come from the clauses that were known then and are not refuted since, or from
-    tested neighbours that agree.
-    """
+    """Infer from clauses that were known then and stand since, or from neighbours that agree."""
     on_day = {cell: answer for cell, answer in answers.items() if answer.on <= known.day}
     before = clauses.until(known.day)
     if not on_day and before == _NOTHING:
@@ -285,9 +283,7 @@ def with_expectations(known: Snapshot) -> Snapshot:
 
 
 class Lines:
-    """The cells that differ on one axis alone, in its order; the stretches between tested ones are
-    computed once for each line.
-    """
+    """Cells that differ on one axis alone, in its order; stretches between tested ones."""
 
     def __init__(
         self,
@@ -393,9 +389,7 @@ def signature_of(verdict: Answer) -> Signature:
 
 
 def agreement(low: Signature, high: Signature) -> Signature:
-    """Each capability is a separate line: one that fails or is absent in only one neighbour is left
-    open, and does not change those that are so in both.
-    """
+    """What both have in common; a capability that differs is left open, and changes no other."""
     shared = tuple(each for each in low if each in high)
     if low == high or shared[:1] == ("works",) or (shared[:1] == ("partial",) and shared[1:]):
         return shared
@@ -412,9 +406,7 @@ def is_open(entry: Answer) -> bool:
 
 
 def is_silent(entry: Answer) -> bool:
-    """Whether a planned cell is no evidence for its line: it did not run, its outcome does not
-    count for its versions, or the resolver only misses a build.
-    """
+    """Whether a planned cell is no evidence for its line: nothing about its versions is known."""
     return entry.planned and entry.evidence == "none" and entry.obstacle is None
 
 

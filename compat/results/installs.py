@@ -289,9 +289,7 @@ def platform_facts(
 def declared_installs(
     facts: Feasibility, platform: PlatformName | Literal[""] = ""
 ) -> Iterator[Install]:
-    """The answer of metadata for each release and Python on a platform, by default the matrix's
-    own.
-    """
+    """The answer of metadata for each release and Python; by default on the own platform."""
     newest = cache(partial(_newest_files, facts))
     subject, python = facts.matrix.subject, facts.matrix.interpreters.name
     pairs: dict[tuple[Version, Version], list[Cell]] = {}
@@ -446,9 +444,7 @@ class PlatformFiles:
         catalogue: Catalogue,
         keep: Callable[[str, Iterable[bytes], Callable[[], bytes]], bytes] | None = None,
     ) -> Iterator[Install]:
-        """What metadata says on every platform, and resolvers on others. `keep` returns what the
-        function makes of the sources, from where that is kept.
-        """
+        """What metadata says on every platform, and resolvers on others; `keep` caches it."""
 
         def declared() -> bytes:
             own = declared_installs(Feasibility(matrix, catalogue))

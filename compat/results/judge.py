@@ -509,9 +509,7 @@ _CLAIMS = {
 
 
 def refuted(matrix: Matrix, answers: Iterable[Answer]) -> Iterator[Finding]:
-    """The first such cell is named, fresh results before stale ones. A flaky capability refutes
-    nothing there.
-    """
+    """Names the first refuting cell, fresh results before stale ones, flaky capabilities never."""
     cells = {each.cell: each for each in answers if not each.cell.unread}
     for number, refuting in Attribution(matrix, cells.values()).refuting.items():
         issue = matrix.known[number]

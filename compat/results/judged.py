@@ -38,11 +38,7 @@ _RAISED = "E  "
 
 
 def around_first_error(log: str, before: int, after: int) -> str:
-    """Return this many lines of a log around its first real error, without a server's noise.
-
-    In a report of pytest that is the first exception below the heading of its failures, and nothing
-    above that heading is returned. A log without an error is cut to its end.
-    """
+    """The lines around a log's first real error, below pytest's heading; else its end."""
     lines = _SERVER_NOISE.sub("\n", log).splitlines()
     heading = next((n for n, line in enumerate(lines) if _HEADING.match(line)), None)
     top = 0 if heading is None else heading + 1
@@ -187,9 +183,7 @@ def tried_capabilities(evidence: Evidence, redacted: Redact) -> tuple[Capability
 
 
 def _remarks(evidence: Evidence, outcome: Outcome, redacted: Redact) -> tuple[str, ...]:
-    """Remarks on the suite, the packages and a missing processor instruction, one sentence each;
-    the lists of packages are `package: file`.
-    """
+    """One sentence each: on the suite, the packages, and a missing processor instruction."""
     at_start = (f"runs code at the interpreter's start: {text}" for text in evidence.startup)
     wrong = (f"RECORD does not fit the wheel's own file: {text}" for text in evidence.misrecorded)
     kept_out = (f"left out, as it belongs to the interpreter: {text}" for text in evidence.refused)

@@ -37,9 +37,7 @@ _MOST_SHOWN = 60
 
 
 def strict(text: str) -> Any:
-    """Parse strict JSON (RFC 8259); raise ValueError where msgspec does, and for a duplicate key,
-    of which msgspec takes the last.
-    """
+    """Parse strict JSON (RFC 8259): also a key that stands there twice raises ValueError."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members = dict(pairs)
@@ -121,10 +119,7 @@ def _failed(name: str, cause: Cause | Literal[""], subject: str) -> Failed:
 
 
 class StepSeconds(StrictValue, frozen=True, kw_only=True):
-    """Seconds of each step; None when it was not reached.
-
-    `overhead` is compat's own share.
-    """
+    """Seconds of each step, None where not reached; `overhead` is compat's own share."""
 
     install: Seconds | None = None
     import_: Seconds | None = msgspec.field(default=None, name="import")

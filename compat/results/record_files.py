@@ -111,9 +111,7 @@ class RecordFiles:
         return [path for path in every if last is not None and path.parent == last.parent]
 
     def add(self, record: Record) -> bool:
-        """Raises RecordError when the record cannot be read back, CompatError when it cannot be
-        written.
-        """
+        """Raises RecordError for what cannot be read back, CompatError where writing fails."""
         return self.add_all([record]) == 1
 
     def add_all(self, records: Iterable[Record]) -> int:
@@ -127,9 +125,7 @@ class RecordFiles:
         return sum(self._append(path, of_day) for path, of_day in lines.items())
 
     def withdraw(self, digest: str, because: str) -> list[Record]:
-        """Withdraw the records whose digests begin like this, and return them;
-        readers skip them.
-        """
+        """Withdraw, for all readers, the records whose digests begin like this; return them."""
         withdrawn = []
         for path in [self.path(name) for name, _ in self.states()]:
             for name, record in self.read(path).records:

@@ -39,11 +39,7 @@ Untried = tuple[str, Kind, Kind | None]
 
 
 class Snapshot:
-    """Every cell of a matrix, once, in the order of the plan, with its verdict on the day of
-    `present`.
-
-    `lanes` has the cells of variants: no grid, floor or advice uses them.
-    """
+    """Every cell once, in the order of the plan, on a day; `lanes` are those of variants."""
 
     def __init__(
         self,
@@ -161,10 +157,7 @@ class Snapshot:
         return iter(self.once(("known", axis), by_version).get(version, ()))
 
     def once(self, key: Hashable, derive: Callable[[], T]) -> T:
-        """Return what later rooms derive from this snapshot under a key, computed once.
-
-        A snapshot never changes, so neither do derived values.
-        """
+        """What later rooms derive under a key, computed once: a snapshot never changes."""
         if key not in self._derived:
             self._derived[key] = derive()
         derived: T = self._derived[key]
@@ -197,9 +190,7 @@ class Snapshot:
                 yield issue
 
     def cautions(self, entry: Answer) -> tuple[str, ...]:
-        """They may occur on another machine, or at all for an untested cell. An entry without
-        conditions is about no cell in particular.
-        """
+        """They may occur on another machine, or at all for an untested cell."""
         if entry.obstacle is not None and not entry.is_tested:
             return ()
         is_untried = entry.lock_digest is None and not entry.counted

@@ -325,9 +325,7 @@ class _Release:
                 yield module, file
 
     def place(self, dotted: str, depth: int = _DEEPEST) -> str | None:
-        """The file that defines an object; empty where none does, None where the sources leave that
-        open: another package, a `__getattr__`, a file that does not parse.
-        """
+        """The file that defines an object; empty: none does; None: the sources leave that open."""
         parts = dotted.split(".")
         lengths = range(len(parts), 0, -1)
         matched = ((n, file) for n in lengths if (file := self.file(".".join(parts[:n]))))
@@ -351,9 +349,7 @@ class _Release:
         return next(filter(None, places), None if is_open else "")
 
     def functions(self, top: str, wanted: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-        """Each function of that name, or constructor of such a class: its dotted name, its file,
-        and its parameters as in `surface`.
-        """
+        """Each function, or constructor of a class, of that name: name, file and parameters."""
         for module, file in self.modules(top):
             for name, parameters in self.surface(module, file).names.items():
                 owner, _, last = name.rpartition(".")

@@ -139,9 +139,7 @@ def _minimised(changes: list[str], tried: Tried) -> list[str]:
 
 
 def _without_pairs(changes: list[str], tried: Tried) -> list[str]:
-    """Two changes that must move together block each other, and ddmin removes them only where they
-    are neighbours.
-    """
+    """Two changes that must move together block each other, and ddmin passes over them."""
     held = [c for c in changes if tried([o for o in changes if o != c]) == "unresolved"]
     for pair in combinations(held, 2):
         rest = [change for change in changes if change not in pair]
@@ -249,9 +247,7 @@ def message_of(record: Record, target: Failed) -> str:
 
 
 def trial_of(record: Record, target: Failed, usual: Iterable[Failed]) -> Trial:
-    """Failures that the good environment has, too, are `usual`. A failure is gone where the run
-    passed its stage or the failing part, whatever else fails.
-    """
+    """Failures that the good end has, too, are `usual`; past its stage or part it is gone."""
     outcome = record.outcome
     if is_spurious(outcome) or is_of_runner(outcome):
         return "unresolved"
@@ -283,10 +279,7 @@ MOST_UNINSTALLED = 12
 
 
 class SearchStopped(Exception):
-    """The search must end: the budget is spent, it was interrupted, or a run had no result.
-
-    Its runs are stored, so that the same search resumes from there.
-    """
+    """The search ended early; its runs are stored, so that the same one resumes from there."""
 
 
 class Laboratory(Protocol):
@@ -313,19 +306,13 @@ class Laboratory(Protocol):
         """Return the lock of the ends' inputs as of a moment; None where there is none."""
 
     def releases(self, package: str) -> Sequence[Pin]:
-        """Return the final releases of a package that can be installed here, oldest first; yanked
-        ones are omitted.
-        """
+        """Return the installable final releases, oldest first, without yanked ones."""
 
     def yanked(self, package: str) -> Sequence[Version]: ...
 
 
 class Trials:
-    """The two ends of a search, the searched failure, and whether other locks have it.
-
-    `target` is that failure; None where the bad end works. `because` says why no search is
-    possible; mostly empty.
-    """
+    """The two ends, the failure sought (None: there is none), and why no search is possible."""
 
     def __init__(
         self, good: Lock, bad: Lock, laboratory: Laboratory, bad_name: str, is_doubted: bool
@@ -395,12 +382,7 @@ class Trials:
         return "unresolved"
 
     def is_chance(self, fails: tuple[Lock, str], works: tuple[Lock, str]) -> bool:
-        """Return whether a failure is random, although the ends did not show it.
-
-        Two locks run a few more times. The failure is random if the lock with the cause does not
-        always fail, or if the one without it sometimes does. One that always fails without it has
-        another cause.
-        """
+        """Whether a few more runs, with and without the cause, show the failure to be random."""
         if self.target is None or not (may_be_chance(self.target) and self._is_steady):
             return False
         with_cause, without = (

@@ -144,12 +144,7 @@ class BoundarySearch:
 
     @property
     def _is_settled(self) -> bool:
-        """Whether no more runs are needed to name the boundary.
-
-        It is likely enough, or agrees with every version, or lies at an end of the axis whose
-        outermost version has enough equal results. A side with one version has no other to estimate
-        its rate, so its probability hardly grows.
-        """
+        """Whether the boundary is likely enough, contradicted by no version, or clear at an end."""
         view = self._view
         needed = FLAKY_CONFIDENCE if self.flaky else CONFIDENCE
         if view.confidence >= needed or not self._open:
@@ -249,9 +244,7 @@ class _Posterior:
         self.entropy = -sum(m * math.log(m) for m in self.masses if m > 0)
 
     def expected_entropies(self) -> list[float]:
-        """A try fails with one probability under the boundaries up to its position and with another
-        under those above it.
-        """
+        """A try fails with one probability at or above a boundary, with another below it."""
         entropies = [0.0] * (len(self.masses) - 1)
         sides = [
             [(prior[0] + f) / (sum(prior) + f + w) for f, w in counts]

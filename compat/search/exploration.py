@@ -105,11 +105,7 @@ class Exploration:
         return self._begun(best, left) if is_worth else None
 
     def next_run(self, left: float = math.inf) -> ExploreProbe | None:
-        """Return the best run, and count it as begun; None if it would not end in the seconds that
-        are left.
-
-        Also None while only whole-suite runs are left and other cells have no answer yet.
-        """
+        """Begin the best run that ends in time; whole suites wait until no cell is open."""
         if self._run_kinds and self._locked:
             locked = self._locked.values()
             probes = (ExploreProbe(cell, kind) for cell in locked for kind in self._run_kinds)

@@ -142,9 +142,7 @@ class RefusalLearner:
         return answer_of(cell.id, result, self._day, self.redacted)
 
     def is_refused(self, clause: Clause, cell: Cell) -> bool:
-        """Resolve only the facts of a clause on the cell's Python; return whether that fails for a
-        reason in the versions.
-        """
+        """Return whether the facts of a clause alone fail for a reason in the versions."""
         return _is_hard(self.ask(cell, frozenset(clause.facts)))
 
     def ask(self, cell: Cell, held: Facts) -> Refusal | None:
@@ -285,10 +283,7 @@ _OF_PYTHON: tuple[Cause, ...] = ("syntax", "type-error", "missing-attribute")
 
 
 def file_clauses(snapshot: Snapshot, contents_of: ContentsOf) -> tuple[FileClause, ...]:
-    """A clause needs two runs that differ only in the Python: one failed in the file at import, and
-    one on a newer Python got past it. `contents_of` returns the sha256 of each file of a wheel by
-    its path. Raises IndexUnreachable as that does.
-    """
+    """Of two runs that differ in the Python alone: one fails in a file that a newer one imports."""
     clauses: dict[tuple[str, str], FileClause] = {}
     listed: dict[str, dict[str, str]] = {}
     series = dict.fromkeys(map(minor_series, sorted(snapshot.matrix.interpreters.patches)))

@@ -68,9 +68,7 @@ class Need(StrictValue, frozen=True, kw_only=True, order=True):
 # Many releases share a content.
 @functools.cache
 def needs_of(source: bytes) -> tuple[Need, ...] | None:
-    """Return what a module needs beyond Python 3.0, by line; None where it is larger than
-    MOST_SOURCE_BYTES or the running interpreter cannot parse it.
-    """
+    """What a module needs beyond Python 3.0, by line; None where it cannot be read here."""
     if len(source) > MOST_SOURCE_BYTES:
         return None
     try:
@@ -315,7 +313,7 @@ _VersionText = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
 
 class NeedPlace(StrictValue, frozen=True, kw_only=True):
-    """A line of a release's wheel that needs a Python, and the feature."""
+    """A line of a wheel that needs a Python, and the feature."""
 
     file: _Words
     line: _Count
@@ -333,10 +331,7 @@ class SeriesNeeds(StrictValue, frozen=True, kw_only=True):
 
 
 class ReleaseNeeds(StrictValue, frozen=True, kw_only=True):
-    """What the modules of a release's wheel need of Python, by kind and series, oldest first.
-
-    `modules` were read, `unread` could not be.
-    """
+    """What the modules of a wheel need of Python, oldest first; `unread` could not be read."""
 
     release: _VersionText
     wheel: _Words
@@ -354,10 +349,7 @@ class ReleaseNeeds(StrictValue, frozen=True, kw_only=True):
 
 
 class Needs(StrictValue, frozen=True, kw_only=True):
-    """All stored needs of a matrix's releases; `read_by` names the reader's version.
-
-    `changed` had runs of changed copies until November 2026; it is passed over.
-    """
+    """All stored needs of a matrix's releases; `changed` was written until November 2026."""
 
     format: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)] = FORMAT
     read_by: _Words = ""

@@ -69,10 +69,7 @@ def repaired_cell(
     package_of: Callable[[str], Package],
     refuted: Refuted = lambda lock, moved: None,
 ) -> Repair:
-    """The cell's versions and the rules of `facts` stay. Each published requirement on another
-    package may give way, and dates move as far as needed. Versions that `refuted` knows to fail are
-    not offered. Raises IndexUnreachable and ToolFailed as the locker does.
-    """
+    """Others' requirements give way, and dates move, until the cell can be locked."""
     asked = facts.obstacle(cell) or locked_cell(facts, cell, locker, package_of)
     if isinstance(asked, Lock):
         return Repair(cell=cell.id, refusal="", lock=asked)

@@ -29,11 +29,7 @@ _ANY = Version("3.0")
 
 
 class CellBelow(Value, frozen=True, kw_only=True):
-    """The result of a cell whose version on the axis is below the lowest supported one.
-
-    `failing` are the capabilities that the combination fails. `is_by_rule` means that a package
-    freed by a rule of the matrix blocked it: that says nothing of the release.
-    """
+    """A cell below the lowest supported version; `is_by_rule`: what a rule freed blocked it."""
 
     cell: str
     version: str
