@@ -217,7 +217,8 @@ def rejudged(
 
     changed: list[Record] = []
     suite_faults: list[Record] = []
-    for path in workspace.evidence_paths():
+    folder = workspace.cache() / "evidence" / workspace.name
+    for path in sorted(folder.glob("*/*/evidence.json")):
         evidence = decode_evidence(read(path))
         if evidence.postponed:
             continue

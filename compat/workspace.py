@@ -79,10 +79,11 @@ class Workspace:
         self._date = date
         self.store = RecordFiles(folder)
         self.platforms = PlatformFiles(folder)
-        self._cache = cache
+        self.cache = cache
         self._options = index or IndexOptions()
         self._notify = notify
         self._facts: dict[int, Feasibility] = {}
+        self._newer_tests: dict[Version, tuple[str, ...]] = {}
 
     @property
     def name(self) -> str:
@@ -113,7 +114,7 @@ class Workspace:
 
     @cached_property
     def suite_folder(self) -> Path:
-        return placed_suite(self.folder, self.matrix, self._cache)
+        return placed_suite(self.folder, self.matrix, self.cache)
 
     def newer_tests(self, lock: Lock) -> tuple[str, ...]:
         """Its own tests that are newer than the release in a lock, as far as git knows."""
@@ -128,10 +129,6 @@ class Workspace:
             package, repository = self.matrix.subject_axis.package, self.folder.parents[1]
             self._newer_tests[release] = newer_tests(repository, package, release, contents)
         return self._newer_tests[release]
-
-    @cached_property
-    def _newer_tests(self) -> dict[Version, tuple[str, ...]]:
-        return {}
 
     @cached_property
     def suite_texts(self) -> dict[str, str]:
@@ -159,7 +156,7 @@ class Workspace:
     def source(self) -> PyPISource:
         from compat.index.pypi import PyPISource
 
-        return PyPISource(self.index, self._cache(), refresh=self._options.refresh)
+        return PyPISource(self.index, self.cache(), refresh=self._options.refresh)
 
     @property
     def catalogue_path(self) -> Path:
@@ -202,11 +199,10 @@ class Workspace:
         return self.facts_of(self.catalogue)
 
     def facts_of(self, catalogue: Catalogue) -> Feasibility:
-        facts = self._facts.get(id(catalogue))
-        if facts is None:
+        if id(catalogue) not in self._facts:
             # It holds the catalogue, so that no other gets its id.
-            facts = self._facts[id(catalogue)] = Feasibility(self.matrix, catalogue)
-        return facts
+            self._facts[id(catalogue)] = Feasibility(self.matrix, catalogue)
+        return self._facts[id(catalogue)]
 
     def _noted(self, catalogue: Catalogue) -> Catalogue:
         for line in catalogue_notes(catalogue):
@@ -247,7 +243,7 @@ class Workspace:
     def _table_of(self, day: datetime.date) -> AnswerTable:
         folder = None
         with contextlib.suppress(UsageError):
-            folder = self._cache() / ANSWERS
+            folder = self.cache() / ANSWERS
         table = AnswerTable(folder, self.store, day)
         table.refresh()
         return table
@@ -269,9 +265,6 @@ class Workspace:
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
         return self._table.damaged(now)
-
-    def evidence_paths(self) -> list[Path]:
-        return sorted((self._cache() / "evidence" / self.name).glob("*/*/evidence.json"))
 
     @cached_property
     def context(self) -> EvaluationContext:

@@ -78,7 +78,7 @@ class Score(StrictValue, frozen=True, kw_only=True):
             (self.release, "fails", "fail", "in every combination of this release"),
             (self.gone, "is", "are", "not available today"),
         )
-        counted = (f"{n} {one if n == 1 else many} {end}" for n, one, many, end in parts if n)
+        counted = (f"{n} {verb if n == 1 else verbs} {end}" for n, verb, verbs, end in parts if n)
         stopped = () if self.finished else ("the tests did not run to their end",)
         derive(self, words="; ".join((self.head, *counted, *stopped)) if self.asked else "")
 

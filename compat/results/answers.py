@@ -24,7 +24,7 @@ from packaging.version import Version
 
 from compat.declare.load import Declared
 from compat.declare.matrix import Matrix
-from compat.errors import CompatError, Fault
+from compat.errors import CompatError, Fault, RecordError
 from compat.index.release import Catalogue
 from compat.lock.lock_text import locked_version
 from compat.plan.cell import HEAD, Cell, Coordinate, Recipe
@@ -49,7 +49,7 @@ _MOST_DAYS = 2
 _TABLES = """
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL,
-    mtime_ns INTEGER NOT NULL, newest REAL, fault TEXT
+    mtime_ns INTEGER NOT NULL, newest REAL, faults BLOB NOT NULL
 );
 CREATE TABLE runs (
     cell TEXT NOT NULL, name TEXT NOT NULL, file INTEGER NOT NULL, body BLOB NOT NULL,
@@ -183,14 +183,17 @@ class AnswerTable:
         return tuple(self._store.path(name) for (name,) in rows)
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
-        """Only a file with a fault, or one that the table does not know, is read."""
-        newest = dict(self.rows("SELECT path, newest FROM files WHERE fault IS NULL"))
-
-        def known(name: str) -> datetime.datetime | None:
-            moment = newest.get(name)
-            return moment and datetime.datetime.fromtimestamp(moment, datetime.timezone.utc)
-
-        return self._store.damaged(now, known)
+        """The faults of the matrix's own files, as they were read. No file is changed."""
+        asked = "SELECT path, newest, faults FROM files WHERE path NOT LIKE '%/%'"
+        faults = list(self._store.strange())
+        for path, newest, body in self.rows(asked):
+            faults += _decoder(list[Fault]).decode(body)
+            if newest is not None and newest > now.timestamp():
+                moment = datetime.datetime.fromtimestamp(newest, datetime.timezone.utc)
+                message = f"has a start time in the future, {moment.isoformat()}"
+                place = self._store.name(self._store.path(path))
+                faults.append(Fault(code=RecordError.code, path=place, message=message))
+        return tuple(sorted(faults, key=lambda fault: fault.path.partition(":")[0]))
 
     def derived(self, kind: str) -> bytes | None:
         asked = "SELECT body FROM derived WHERE kind = ?"
@@ -553,13 +556,13 @@ def _with_records(
     shared = _Numbers(connection)
     for path, state, day in read():  # one in memory at a time
         newest = max((record.started.timestamp() for _, record in day.records), default=None)
-        fault = day.faults[0].message if day.faults else None
+        faults = msgspec.msgpack.encode(day.faults)
         asked = (
             "INSERT INTO files VALUES (NULL, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET"
             " size = excluded.size, mtime_ns = excluded.mtime_ns, newest = excluded.newest,"
-            " fault = excluded.fault"
+            " faults = excluded.faults"
         )
-        connection.execute(asked, (path, *state, newest, fault))
+        connection.execute(asked, (path, *state, newest, faults))
         ((number,),) = connection.execute("SELECT id FROM files WHERE path = ?", (path,))
         before = set(connection.execute("SELECT cell, name FROM runs WHERE file = ?", (number,)))
         sound = {(record.cell, name): record for name, record in day.records}

@@ -6,11 +6,10 @@ leaves an unfinished last line, which the next writer removes. A line `{"because
 """
 
 import contextlib
-import datetime
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -143,15 +142,20 @@ class RecordFiles:
                 answer = self._read(path)
         return answer
 
-    def damaged(
-        self,
-        now: datetime.datetime,
-        known: Callable[[str], datetime.datetime | None] = lambda name: None,
-    ) -> tuple[Fault, ...]:
-        """`known` has the start of the newest run of each file without faults, by its name; an
-        unknown file is read. Files with a fault are not changed; `records` skips those lines.
-        """
-        return tuple(self._damage(now, known))
+    def strange(self) -> Iterator[Fault]:
+        """What stands among the files of records, and is none."""
+        try:
+            names = sorted(os.listdir(self.folder))
+        except FileNotFoundError:
+            return
+        except OSError as fault:
+            place = f"matrices/{self.matrix}/records"
+            yield _fault(place, f"cannot be listed: {reason(fault)}")
+            return
+        for name in names:
+            if not (_DAY.fullmatch(name) or name.startswith(".")):
+                message = "is not a file of records such as 2026-11-01.jsonl"
+                yield _fault(f"matrices/{self.matrix}/records/{name}", message)
 
     def sweep(self) -> int:
         count = 0
@@ -233,31 +237,6 @@ class RecordFiles:
             raise RecordError(_fault(place, f"is of {record.started:%Y-%m-%d}, another day"))
         digest = _line.decode(line).digest
         return f"{record.started:%Y%m%dT%H%M%SZ}-{digest}", record
-
-    def _damage(
-        self, now: datetime.datetime, known: Callable[[str], datetime.datetime | None]
-    ) -> Iterator[Fault]:
-        try:
-            entries = sorted(os.listdir(self.folder))
-        except FileNotFoundError:
-            return
-        except OSError as fault:
-            place = f"matrices/{self.matrix}/records"
-            yield _fault(place, f"cannot be listed: {reason(fault)}")
-            return
-        for name in entries:
-            path = self.folder / name
-            if _DAY.fullmatch(name):
-                newest = known(name)
-                if newest is None:
-                    day = self.read(path)
-                    yield from day.faults
-                    newest = max((r.started for _, r in day.records), default=None)
-                if newest is not None and newest > now:
-                    message = f"has a start time in the future, {newest.isoformat()}"
-                    yield _fault(self.name(path), message)
-            elif not name.startswith("."):
-                yield _fault(self.name(path), "is not a file of records such as 2026-11-01.jsonl")
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, int, bytes]]:

@@ -5,7 +5,6 @@ needs of the code, and the results of the cells below.
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -17,7 +16,7 @@ from compat.results.answer import Answer, Kind, representative
 from compat.results.record import Capability
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, Outcome, brief, parse_outcome
-from compat.search.needs import Needs, ReleaseNeeds, SeriesNeeds
+from compat.search.needs import Needs, SeriesNeeds
 from compat.value import Value, grouped
 
 # Hardest to change first: build a wheel for another Python, rewrite code, spell a type as `typing`
@@ -103,7 +102,16 @@ def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFl
     entries = _tested(snapshot, version)
     working = [e for e in entries if e.kind in ("works", "partial")]
     works_on = min((e.cell.on(axis).version for e in working), default=None)
-    bounds = _bounds(release, requires, read, works_on)
+    bounds: dict[Keeper, Version] = {}
+    if release is not None and (wheel := lowest_python(release)) is not None:
+        bounds["wheel"] = wheel
+    kinds: tuple[Literal["code", "type", "annotation", "guard"], ...]
+    kinds = ("code", "type", "annotation", "guard")
+    for kind in kinds:
+        if read is not None and (lowest := read.lowest(kind, works_on)) is not None:
+            bounds[kind] = lowest
+    if requires is not None and (declared := lowest_of(requires, exact=True)) is not None:
+        bounds["declared"] = Version(minor_series(declared))
     floor = max([oldest, *bounds.values(), *([] if works_on is None else [works_on])])
     below = _below(snapshot, entries, axis, floor)
     nearest = below[0].outcome if below and not below[0].is_by_rule else ""
@@ -151,25 +159,6 @@ def package_floor(snapshot: Snapshot, axis: PackageAxis, version: Version) -> Pa
         works_on=str(min(working, default="")),
         below=() if floor is None else _below(snapshot, entries, axis.name, floor),
     )
-
-
-def _bounds(
-    release: Release | None,
-    requires: SpecifierSet | None,
-    read: ReleaseNeeds | None,
-    works_on: Version | None,
-) -> dict[Keeper, Version]:
-    bounds: dict[Keeper, Version] = {}
-    if release is not None and (wheel := lowest_python(release)) is not None:
-        bounds["wheel"] = wheel
-    kinds: tuple[Literal["code", "type", "annotation", "guard"], ...]
-    kinds = ("code", "type", "annotation", "guard")
-    for kind in kinds:
-        if read is not None and (lowest := read.lowest(kind, works_on)) is not None:
-            bounds[kind] = lowest
-    if requires is not None and (declared := lowest_of(requires, exact=True)) is not None:
-        bounds["declared"] = Version(minor_series(declared))
-    return bounds
 
 
 def _tested(snapshot: Snapshot, version: Version) -> list[Answer]:
