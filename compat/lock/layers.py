@@ -24,9 +24,8 @@ from compat.plan.platform import accepted_tags, admits, marker_values
 def locked_in_layers(lock: Callable[[Inputs], Lock | Refusal], inputs: Inputs) -> Lock | Refusal:
     """Resolve the library alone, as a user would; then the suite and pytest beside those pins.
 
-    The second resolution has no date: the age of pytest is irrelevant, and one of 2018 cannot run
-    our plugin. Where the library's pins leave the suite no solution, both are resolved together. If
-    that fails though the library alone resolves, it is a fault of the suite.
+    The latter without a date, as a pytest of 2018 cannot run our plugin; or both together, where
+    those pins leave no solution. If only the library alone resolves, it is a fault of the suite.
     """
     if not inputs.suite:
         return lock(inputs)
@@ -114,12 +113,7 @@ def handed_lock(
     text: str, name: str, planned: Mapping[str, Cell], facts: Feasibility, source: ReleaseSource
 ) -> Lock:
     """Return the lock of a file `<cell>.txt`; raise DeclarationError if this checkout would not
-    make it.
-
-    Its cell is planned and feasible, its inputs are those of the cell's recipe, its builds are
-    named. The index lists each of its hashes for that version. Its pins are exactly what the inputs
-    and the pins' metadata require, and the cell's date hides none of them. Which of the fitting
-    versions a resolver would choose is not checked.
+    make it. Which of the fitting versions a resolver would choose is not checked.
     """
     lock = decode_lock(text, name)
     refuse = partial(DeclarationError.of, path=name, hint="`compat matrix lock` makes it again")

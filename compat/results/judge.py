@@ -1,10 +1,9 @@
 """Derives answers from runs, plan and resolution failures, and attributes failing capabilities.
 This is decided only here, by pure functions.
 
-A matrix tests whether a combination does what its release can do. So a failure in every combination
-of the release does not count against one of them, but only where a `[[known]]` entry declares it,
-and no cell refutes it. A cell counts by its newest counting runs, with any suite: an old result can
-refute an excuse, and never supports one.
+A failure in every combination of a release does not count against one of them, where a `[[known]]`
+entry declares it and no cell refutes it. A cell counts by its newest counting runs, with any suite:
+an old result can refute an excuse, and never supports one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What is stored of a matrix beside its records: resolvers' answers about single cells, audits of
-inferences, the releases that break something, and clauses.
+"""What is stored of a matrix beside its records: the newest answer of a resolver about each cell,
+audits of inferences, the releases that break something, and clauses.
 
-Only the newest answer of a cell is stored: one for each time would be hundreds of equal files a
-week. A check of an inference must not share its assumptions. So a relaxed cell that is inferred to
-fail is locked without any rule, with every package free that is neither the subject nor on an axis.
+A check of an inference must not share its assumptions. So a relaxed cell that is inferred to fail
+is locked without any rule, with every package free that is neither the subject nor on an axis.
 """
 
 import datetime

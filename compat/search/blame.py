@@ -1,9 +1,8 @@
 """Finds the package, and its release, because of which one lock fails where another works.
 
 The list of changes is bisected, one culprit after the other (Hemery et al., "Extracting MUCs from
-constraint networks", ECAI 2006): log2(n) trials each. Where a trial is unresolved, the minimising
-algorithm ddmin handles the rest, because it allows such trials (Zeller and Hildebrandt,
-"Simplifying and Isolating Failure-Inducing Input", IEEE TSE 28(2), 2002).
+constraint networks", ECAI 2006). Where a trial is unresolved, ddmin handles the rest, as it allows
+such trials (Zeller and Hildebrandt, IEEE TSE 28(2), 2002).
 """
 
 import datetime

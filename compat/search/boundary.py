@@ -1,9 +1,8 @@
 """Finds where along an axis support begins, by Bayesian bisection that tolerates flaky runs.
 
-Plain bisection is wrong after a single flaky run. Here each boundary has a probability, each result
-updates it, and the most informative version is tried next. The rates of misleading results are
-learnt during the search, each side with a Beta prior. The method is noisy binary search (Burnashev
-and Zigangirov, 1974; Waeber, Frazier and Henderson, 2013).
+Each boundary has a probability, each result updates it, and the most informative version is tried
+next: noisy binary search (Burnashev and Zigangirov, 1974; Waeber, Frazier and Henderson, 2013). The
+rates of misleading results are learnt during the search, each side with a Beta prior.
 """
 
 import math

@@ -1,11 +1,9 @@
 """Chooses the probe that answers most cells a second: a lock, a core run, or the whole suite.
 
-Resolution failures share a few reasons, and a reason is a few facts of a cell. So a lock is worth
-most for a cell that shares facts with many unanswered cells and whose like failed before. Facts of
-a lockable cell are no reason. The reach of failures is learnt from earlier ones: for each set of
-axes, how often a failure also answered cells that differ in exactly these. A run of the whole suite
-may answer the cells between it and a neighbour with the same result (`RunReach`); a core run
-answers only its own cell.
+A lock is worth most for a cell that shares facts with many unanswered cells and whose like failed
+before; facts of a lockable cell are no reason. The reach of failures is learnt from earlier ones:
+for each set of axes, how often a failure also answered cells that differ in exactly these. A run of
+the whole suite may answer the cells up to a neighbour with the same result (`RunReach`).
 """
 
 import itertools

@@ -1,13 +1,10 @@
 """Learns from resolution failures and failed imports about other cells.
 
-For a resolution failure it finds the smallest set of facts that explains it: it leaves facts out
-and resolves again. Deletion finds a minimal unsatisfiable set in one resolution a fact, because
-more facts never help (Bakker and others, "Diagnosing and solving over-determined constraint
-satisfaction problems", IJCAI 1993). The packages of the resolver's derivation are tried first. A
-found solution is a lock that may fit other cells. Most open cells can be locked, so the whole cell
-is resolved first: one resolution, where the facts alone would take several.
-
-For a failed import it records the files: wheels with the same file fail as well.
+The smallest set of facts that explains a resolution failure is found by leaving facts out and
+resolving again: deletion needs one resolution a fact, because more facts never help (Bakker and
+others, "Diagnosing and solving over-determined constraint satisfaction problems", IJCAI 1993). Most
+open cells can be locked, so the whole cell is resolved first. For a failed import it records the
+files: wheels with the same file fail as well.
 """
 
 import datetime

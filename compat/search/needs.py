@@ -1,10 +1,8 @@
 """The Python that each line of a source needs, as vermin detects it, and whether postponed
 annotations (PEP 563) would avoid it.
 
-vermin's own two modes do not distinguish that: `--eval-annotations` also counts `Pair = tuple[int,
-int]`, which runs at import in either case. So annotations are moved out of the source before vermin
-reads it: the needs of the rest are those of running code. Within it, types are distinguished from
-other code, as `typing` has an older spelling.
+vermin's own two modes do not distinguish that, so annotations are moved out of the source before it
+reads it. In the rest, types are distinguished from other code: `typing` has an older spelling.
 """
 
 import ast
