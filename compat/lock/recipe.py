@@ -82,11 +82,9 @@ def inputs_of(
 ) -> Inputs:
     """Return the resolver's inputs for a cell that the plan finds feasible.
 
-    `fresh` and `dated` use the subject's release as published. `lowest` uses the newest release
-    that fits, with its declared minimums as floors. `relaxed` puts the release's own requirements
-    among the roots, so that no resolver has to ignore metadata. Requirements on `kept` packages
-    (normalised names) stay as published. Those on `free` ones lose their bounds, and the rules
-    change the others. Without the suite's requirements only the combination is resolved.
+    `fresh` and `dated` use the subject's release as published, `lowest` its declared minimums as
+    floors, `relaxed` its requirements as roots: those on `kept` packages as published, those on
+    `free` ones without bounds, the others as the rules say.
     """
     matrix = facts.matrix
     common = matrix.requirements
@@ -138,10 +136,8 @@ def locked_cell(
 ) -> Lock | Refusal:
     """Return the locker's answer for a cell that the plan finds feasible.
 
-    In a relaxed cell each published requirement on a package outside the axes may give way, and as
-    few do as the resolver allows. `near` are sets of packages whose requirements gave way in
-    similar cells; they are tried before all requirements are freed. For each `failed` import one of
-    its packages takes another version, if possible.
+    In a relaxed cell as few published requirements as possible give way, first those of `near`,
+    which gave way in similar cells. For each `failed` import one package takes another version.
     """
     if cell.recipe == "relaxed":
         return _Relaxing(facts, cell, locker, package_of).answer(near, failed)

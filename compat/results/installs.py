@@ -354,9 +354,7 @@ def _without_file(
 ) -> tuple[str, str]:
     """The package whose files do not fit, and why; empty where something else blocks it.
 
-    For a package that the index lacks altogether an obstacle names no Python. For another axis's
-    coordinate the sentence names the release that requires it: its cell has the newest admitted
-    coordinate where none of them has a file.
+    For another axis's coordinate the sentence names the release that requires it.
     """
     subject, because = facts.matrix.subject_axis, obstacle.because
     if obstacle.kind != "no-artifact" or len(obstacle.between) < 2:

@@ -88,9 +88,8 @@ def judge(
 ) -> Answer:
     """Return the answer about a cell by its runs in any order, else by `obstacle` and `refusal`.
 
-    `lock_digest` is that of its current lock. Ignored are runs that say nothing about the versions,
-    those of another cell, and future ones. In a whole snapshot the other cells of its release
-    decide who is at fault: they are in `present`.
+    Runs that say nothing about the versions are ignored, and future ones. In a whole snapshot the
+    other cells of its release decide who is at fault: they are in `present`.
     """
     if isinstance(runs, History):
         history = runs

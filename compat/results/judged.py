@@ -168,7 +168,7 @@ def excerpt(evidence: Evidence, outcome: Outcome, redacted: Redact) -> str:
 
 
 def tried_capabilities(evidence: Evidence, redacted: Redact) -> tuple[Capability, ...]:
-    """One for each id; where several tests share an id, a failed one decides, then one that ran."""
+    """Where several tests share an id, a failed one decides, then one that ran."""
     rank = {"failed": 0, "passed": 1, "absent": 2, "skipped": 3}
     deciding: dict[str, Trial] = {}
     for trial in sorted(evidence.tests, key=lambda trial: rank[trial.status]):

@@ -331,11 +331,8 @@ _LIBRARY = re.compile(r"python3\.\d+/")
 def involved(
     outcome: Outcome, installed: Iterable[str], modules: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the packages that a failure names, by normalised name: the named one, then the code's
-    owner.
-
-    `modules` has the package of each top-level module with another name than its package, and of
-    each module in a shared namespace, by its dotted name.
+    """Return the packages that a failure names, by normalised name, then the owner of its code.
+    `modules` has the package of each module whose name does not show it, by dotted name.
     """
     if not isinstance(outcome, Failed):
         return ()

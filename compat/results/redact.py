@@ -159,13 +159,19 @@ _OLD_COMMAND = re.compile(r"##(?=\[|vso\[)")
 def redacted(text: str, places: Iterable[str] = ()) -> str:
     """Return the text without private details of the machine or secrets; idempotent.
 
-    A path of a machine keeps its part from `site-packages/`, the suite or the standard library on,
-    else its last name. A URL loses its host, user and query. Other words with slashes (routes, MIME
-    types, regular expressions) stay. `places` are the machine's own folders: below `/` they are
-    first names of its paths, deeper ones are hidden everywhere.
+    A path keeps its part from `site-packages/`, the suite or the standard library on, else its last
+    name; a URL loses its host, user and query. `places` are the machine's own folders: below `/`
+    they are first names of its paths, deeper ones are hidden everywhere.
     """
     rules = _rules(tuple(places))
-    text = _visible(text)
+
+    def shown(match: re.Match[str]) -> str:
+        char = match[0]
+        if "\ud800" <= char <= "\udfff":
+            return "\N{REPLACEMENT CHARACTER}"
+        return " " if char.isspace() else char if char.isprintable() else ""
+
+    text = _UNSEEN.sub(shown, _LINE_BREAKS.sub("\n", _ESCAPES.sub("", text)))
     for _ in range(_MOST_PASSES):
         once = _pass(text, rules)
         if once == text:
@@ -173,16 +179,6 @@ def redacted(text: str, places: Iterable[str] = ()) -> str:
         text = once
     # Crafted with nested layers: nothing of such a line is worth publishing.
     return "\n".join(line if _pass(line, rules) == line else HIDDEN for line in text.split("\n"))
-
-
-def _visible(text: str) -> str:
-    def shown(match: re.Match[str]) -> str:
-        char = match[0]
-        if "\ud800" <= char <= "\udfff":
-            return "\N{REPLACEMENT CHARACTER}"
-        return " " if char.isspace() else char if char.isprintable() else ""
-
-    return _UNSEEN.sub(shown, _LINE_BREAKS.sub("\n", _ESCAPES.sub("", text)))
 
 
 def _pass(text: str, rules: "tuple[Rule, ...]") -> str:

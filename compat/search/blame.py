@@ -158,11 +158,8 @@ DAY = datetime.timedelta(days=1)
 MOST_SKIPPED = 7
 
 
-class DatedLock(Value, frozen=True, kw_only=True):
-    """What the resolver made of the index as of a moment."""
-
-    on: datetime.datetime
-    lock: Lock
+# What the resolver made of the index as of a moment.
+DatedLock = tuple[datetime.datetime, Lock]
 
 
 def narrowed(
@@ -173,25 +170,25 @@ def narrowed(
     is_near: Callable[[Lock, Lock], bool],
 ) -> tuple[DatedLock, DatedLock]:
     """`lock_at` returns None for a day that cannot be locked. Equal locks run once."""
-    morning = good.on.replace(hour=0, minute=0, second=0, microsecond=0) + DAY
-    mornings = (morning + n * DAY for n in range(math.ceil((bad.on - morning) / DAY)))
-    moments = [good.on, *mornings, bad.on]
+    morning = good[0].replace(hour=0, minute=0, second=0, microsecond=0) + DAY
+    mornings = (morning + n * DAY for n in range(math.ceil((bad[0] - morning) / DAY)))
+    moments = [good[0], *mornings, bad[0]]
     last = len(moments) - 1
-    dated = {0: good, last: bad}
-    trials: dict[str, Trial] = {good.lock.digest: "works", bad.lock.digest: "fails"}
+    locks = {0: good[1], last: bad[1]}
+    trials: dict[str, Trial] = {good[1].digest: "works", bad[1].digest: "fails"}
 
     def trial(number: int) -> Trial:
         if (lock := lock_at(moments[number])) is None:
             return "unresolved"
-        dated[number] = DatedLock(on=moments[number], lock=lock)
+        locks[number] = lock
         if lock.digest not in trials:
-            trials[lock.digest] = run(dated[number])
+            trials[lock.digest] = run((moments[number], lock))
         return trials[lock.digest]
 
     works, fails = bisected(
-        last, trial, MOST_SKIPPED, is_near=lambda w, f: is_near(dated[w].lock, dated[f].lock)
+        last, trial, MOST_SKIPPED, is_near=lambda w, f: is_near(locks[w], locks[f])
     )
-    return dated[works], dated[fails]
+    return (moments[works], locks[works]), (moments[fails], locks[fails])
 
 
 # These depend on the installed files and recur, so one run is enough. An assertion, a crash or a
@@ -347,14 +344,6 @@ class Trials:
         elif _fails(goods):
             self.because = f"GOOD fails: {goods[-1].outcome}"
         self._usual = frozenset(s for run in goods for s in symptoms(run)) - {self.target}
-
-    @property
-    def message(self) -> str:
-        bad, _ = self._ends[1]
-        texts = [
-            message_of(run, self.target) for run in self._laboratory.results(bad) if self.target
-        ]
-        return next((text for text in texts if text), "")
 
     def of(self, lock: Lock, what: str) -> Trial:
         assert self.target is not None
@@ -658,20 +647,20 @@ def _cause(whole: LockPair, failure: Failed, is_first: bool) -> BlamedCause | st
     first, days = [[name] for name in suspects], None
     dates = laboratory.dates if is_first and len(whole.exchanges) > FEW else None
     if dates and "fails" not in map(whole.run_anyway, map(frozenset, first)):
-        good, bad = narrowed(
-            DatedLock(on=dates[0], lock=whole.good),
-            DatedLock(on=dates[1], lock=whole.bad),
+        (works_on, works), (fails_on, fails) = narrowed(
+            (dates[0], whole.good),
+            (dates[1], whole.bad),
             laboratory.lock_at,
-            lambda day: whole.trials.of(day.lock, f"as of {day.on:%Y-%m-%d}"),
+            lambda day: whole.trials.of(day[1], f"as of {day[0]:%Y-%m-%d}"),
             lambda good, bad: (
                 len(exchanges_between(good, bad, laboratory.asks, laboratory.runner)) <= FEW
             ),
         )
-        names = f"what resolved on {good.on:%Y-%m-%d}", f"what resolved on {bad.on:%Y-%m-%d}"
-        near = LockPair(good.lock, bad.lock, laboratory, whole.trials, names)
+        names = f"what resolved on {works_on:%Y-%m-%d}", f"what resolved on {fails_on:%Y-%m-%d}"
+        near = LockPair(works, fails, laboratory, whole.trials, names)
         answer = near.culprits([])
         if answer.changes:
-            days = (good.on.date(), bad.on.date())
+            days = (works_on.date(), fails_on.date())
             first = [[name for name in answer.changes if name in whole.exchanges]]
             # Where the old environment conflicts with it, that of those days may not.
             if whole.run(frozenset(first[0])) == "unresolved":
@@ -681,9 +670,10 @@ def _cause(whole: LockPair, failure: Failed, is_first: bool) -> BlamedCause | st
         return answer.because
     packages = tuple(pair.broken_in(answer.changes, name) for name in answer.changes)
     is_whole = whole.is_forward(packages)
+    texts = (message_of(record, failure) for record in laboratory.results(whole.bad))
     return BlamedCause(
         failure=failure,
-        message=whole.trials.message,
+        message=next(filter(None, texts), ""),
         packages=packages,
         is_minimal=answer.is_minimal or len(packages) == 1,
         is_forward=is_whole or pair.is_forward(packages),

@@ -50,11 +50,8 @@ _OF_BUILDS = ("build", "build-tool", "unsupported")
 
 
 class Probed(Value, frozen=True, kw_only=True):
-    """What is known of a cell now.
-
-    `clauses` answer it: one for each release of the subject that it could have. There are none
-    where its facts can be locked, or where a build blocked the answer. `answer` is the resolver's,
-    or the expected one; None where only clauses answer it, or nothing does.
+    """What is known of a cell now: by `clauses`, one for each release of the subject that it could
+    have, by the resolver's or the expected `answer`, by both, or by neither.
     """
 
     cell: Cell

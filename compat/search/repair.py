@@ -48,9 +48,8 @@ class MovedPackage(Value, frozen=True, kw_only=True):
 class Repair(Value, frozen=True, kw_only=True):
     """What must give way in a cell, with the lock that proves it.
 
-    `refusal` is what blocks the cell as declared, or empty. Without a lock, `remains` is what
-    blocks it when every requirement has given way. `rule` makes the change in the matrix. `refuted`
-    are skipped versions, each with the recorded cell that fails with it.
+    Without one, `remains` blocks it even when everything gives way. `rule` makes the change in the
+    matrix. `refuted` are skipped versions, each with the recorded cell that fails with it.
     """
 
     cell: str
@@ -74,7 +73,16 @@ def repaired_cell(
     if isinstance(asked, Lock):
         return Repair(cell=cell.id, refusal="", lock=asked)
     relaxed = msgspec.structs.replace(cell, recipe="relaxed")
-    forced = tuple(_forced(facts, cell))
+    matrix = facts.matrix
+    forced = tuple(
+        Relaxation(package=axis.package, to=ANY)
+        for axis in matrix.packages
+        if axis is not matrix.subject_axis and facts.moved(cell, axis.name)
+    )
+    published = facts.subject_releases(cell.on(matrix.subject).version)[-1].published
+    if not admits(None if published is None else published.requires_python, facts.patch(cell)):
+        python = Relaxation(package=matrix.subject_axis.package, ignore_requires_python=True)
+        forced = (*forced, python)
     if forced:
         rule = _rule(facts, cell, forced, "what is tried")
         facts = _with(facts, rules=(*facts.matrix.rules, rule))
@@ -114,16 +122,6 @@ def repaired_cell(
 
 def _with(facts: Feasibility, **changes: object) -> Feasibility:
     return Feasibility(msgspec.structs.replace(facts.matrix, **changes), facts.catalogue)
-
-
-def _forced(facts: Feasibility, cell: Cell) -> Iterator[Relaxation]:
-    matrix = facts.matrix
-    for axis in matrix.packages:
-        if axis is not matrix.subject_axis and facts.moved(cell, axis.name):
-            yield Relaxation(package=axis.package, to=ANY)
-    published = facts.subject_releases(cell.on(matrix.subject).version)[-1].published
-    if not admits(None if published is None else published.requires_python, facts.patch(cell)):
-        yield Relaxation(package=matrix.subject_axis.package, ignore_requires_python=True)
 
 
 def _moved(
