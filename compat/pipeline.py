@@ -243,7 +243,7 @@ def proposed(
 ) -> ProposedMoves:
     """Propose: the moves and extensions that a day allows, and the files after them."""
     from compat.policy.propose import proposals, proposed_extensions
-    from compat.rewrite.ranges import RepositoryFile
+    from compat.rewrite.ranges import Move, RepositoryFile
 
     snapshot = known_on(workspace, day)
     every = (*proposals(snapshot, day), *proposed_extensions(snapshot, day))
@@ -256,7 +256,18 @@ def proposed(
         after = matrix_after(after, proposal, proposal.because)
     matrix_file = f"matrices/{workspace.name}/matrix.toml"
     moved = {workspace.matrix_path: RepositoryFile(path=matrix_file, before=before, after=after)}
-    moves = [_move(snapshot, proposal) for proposal in opened]
+    axes, moves = {axis.name: axis for axis in snapshot.matrix.axes}, []
+    for proposal in opened:
+        is_extension, current = proposal.kind == "extend", proposal.current
+        floor = current if is_extension else proposal.lowest_run or proposal.proposed
+        move = Move(
+            package=axes[proposal.axis].package,
+            floor=floor,
+            before=current,
+            known=snapshot.catalogue.coordinates(axes[proposal.axis]),
+            added=proposal.proposed if is_extension else None,
+        )
+        moves.append(move)
     files, left = rewritten_files(targets, folders, moves, workspace.folder.parent)
     return ProposedMoves(snapshot=snapshot, proposals=every, files=moved | files, left=left)
 
@@ -328,20 +339,6 @@ def published(
     from compat.site.writer import URLS
 
     return write_site(make, out, matrices / URLS, (tree_state(matrices), *sources))
-
-
-def _move(snapshot: Snapshot, proposal: Proposal) -> Move:
-    from compat.rewrite.ranges import Move
-
-    axis = next(axis for axis in snapshot.matrix.axes if axis.name == proposal.axis)
-    is_extension = proposal.kind == "extend"
-    return Move(
-        package=axis.package,
-        floor=proposal.current if is_extension else proposal.lowest_run or proposal.proposed,
-        before=proposal.current,
-        known=snapshot.catalogue.coordinates(axis),
-        added=proposal.proposed if is_extension else None,
-    )
 
 
 def rewritten_by(path: str, text: str, moves: Sequence[Move], left: list[str]) -> str:

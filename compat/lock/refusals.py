@@ -134,9 +134,8 @@ def needs_builds(refusal: Refusal, pins: Sequence[Pin]) -> Refusal:
 
 
 def refusal_of_pip(text: str) -> Refusal | None:
-    """pip reports a version that requires another Python as missing, and lists it before among the
-    ignored ones. In a traceback it shows who requires what; its own sentence names only lines of a
-    file.
+    """pip reports a version for another Python as missing, and lists it before among the ignored
+    ones. Only in a traceback it shows who requires what.
     """
     story = _story(text, r"ERROR:")
     if _PIP_SET_UP.search(story):

@@ -97,10 +97,7 @@ class UvLocker:
         builds: NamedBuilds | None = None,
         shown: Sequence[SourceRelease] = (),
     ) -> None:
-        """`environ` is the caller's environment; uv sees only what it needs of it.
-
-        `shown` are releases that no index has, with their requirements: see `mixed.py`.
-        """
+        """`shown` are releases that no index has, with their requirements: see `mixed.py`."""
         self._settings = settings
         self._environ = {key: environ[key] for key in _KEPT if key in environ}
         # The minimum macOS of a lock for one.
@@ -118,10 +115,8 @@ class UvLocker:
         return locked_in_layers(self._ask, inputs)
 
     def _lock(self, inputs: Inputs) -> Lock | Refusal:
-        """A release with a named build is first shown without requirements.
-
-        When uv takes it, it is built and shown with its own. So only chosen releases are built, and
-        a failure before holds for any requirements.
+        """A release with a named build is first shown without requirements, and built once uv takes
+        it. So only chosen releases are built, and a failure before holds for any requirements.
         """
         if build_of(inputs.platform) and self._find_python(inputs.python) is None:
             # uv takes the tags of other builds from the interpreter alone.

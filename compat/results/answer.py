@@ -55,13 +55,9 @@ def blame_of(capability: Capability, faults: Iterable[CapabilityFault]) -> Blame
 class Score(StrictValue, frozen=True, kw_only=True):
     """How many capabilities of a cell pass, and the failing ones by who is at fault.
 
-    `combination` counts failures by the combination, including unexplained ones. `release` counts
-    failures in every combination of the release, `gone` those that need packages no longer on the
-    index, and `absent` what the release does not offer. `finished` is false where the tests did not
-    run to their end, or none was reached.
-
-    `words` prints it: `123 of 125 work; 2 fail in every combination of this release`; empty where
-    no capability was tried.
+    `combination` includes unexplained failures, `gone` counts those that need packages no longer on
+    the index, and `absent` what the release does not offer. `finished` is false where the tests did
+    not run to their end, or none was reached. `words` prints it; empty where none was tried.
     """
 
     passing: int = 0

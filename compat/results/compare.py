@@ -3,7 +3,7 @@ an ordinary cell.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 from packaging.requirements import Requirement
@@ -21,17 +21,13 @@ from compat.run.outcome import Failed, is_before_import
 from compat.value import StrictValue
 
 ChangeKind = Literal["regressed", "fixed", "spurious", "new", "gone", "same"]
-CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
 _RANK: dict[Kind, int] = {"works": 2, "partial": 1, "broken": 0, "infeasible": 0}
 
 
 class Change(StrictValue, frozen=True, kw_only=True):
-    """The change of a cell's verdict.
+    """The change of a cell's verdict: `lost` and `gained` capabilities ceased or began to be `yes`.
 
-    `lost` and `gained` are capabilities that ceased or began to be `yes`.
-
-    `spurious` is a change to or from `flaky`: it is random, so neither a regression nor a fix.
-    `new` is the first result of a cell, `gone` its end.
+    `spurious` is a change to or from `flaky`, which is random; `new` the first result of a cell.
     """
 
     cell: str

@@ -73,15 +73,12 @@ class Install(StrictValue, frozen=True, kw_only=True):
     """The result of `pip install subject==release` on a Python.
 
     `platform` is empty for the matrix's own. `cell` is the fresh cell that represents it, with the
-    newest coordinates that the release's own metadata admits there. It is empty where no resolution
-    is needed: the release does not admit the Python or has no file there, the matrix has no
-    coordinate that it admits, or a rule excludes it. `outcome` is that of the run, the resolver or
-    the plan, `locked` where packages were found, empty where untested; `because` explains it in one
-    sentence. `on` is the day of the run or of the resolver's answer; null for metadata. `ground` is
-    the kind of evidence. `witness` is the resolved cell where it was another one with the same
-    conflict, else empty. `lacking` is the package without a file on another platform. `newest` is
-    its newest version with one, and `newest_pythons` are the Pythons for it; both are empty where
-    unknown.
+    newest coordinates that the release's own metadata admits there; empty where metadata alone, or
+    a rule, decides. `outcome` is that of the run, the resolver or the plan, `locked` where packages
+    were found, empty where untested. `on` is the day of the run or of the resolver's answer.
+    `witness` is the resolved cell where it was another one with the same conflict. `lacking` is the
+    package without a file on another platform, `newest` its newest version with one, and
+    `newest_pythons` the Pythons for it.
     """
 
     release: str

@@ -42,14 +42,11 @@ def around_first_error(log: str, before: int, after: int) -> str:
     lines = _SERVER_NOISE.sub("\n", log).splitlines()
     heading = next((n for n, line in enumerate(lines) if _HEADING.match(line)), None)
     top = 0 if heading is None else heading + 1
-    raised = None if heading is None else _first(lines, top, lambda line: line.startswith(_RAISED))
-    error = _first(lines, top, lambda line: any(sign in line for sign in _SIGNS))
-    first = raised if raised is not None else error if error is not None else len(lines)
+    rest = range(top, len(lines))
+    error = next((n for n in rest if any(sign in lines[n] for sign in _SIGNS)), len(lines))
+    raised = (n for n in rest if heading is not None and lines[n].startswith(_RAISED))
+    first = next(raised, error)
     return "\n".join(lines[max(top, first - before) : first + after])
-
-
-def _first(lines: list[str], top: int, fits: Callable[[str], bool]) -> int | None:
-    return next((n for n in range(top, len(lines)) if fits(lines[n])), None)
 
 
 # Removes what may not be published: `redact.redacted` with the machine's folders.

@@ -168,12 +168,10 @@ class Snapshot:
         return self.present.day
 
     def explained(self, entry: Answer, capability: Capability | None = None) -> KnownIssue | None:
-        """Return the first declared explanation of why the cell, or one capability of it, is not
-        green.
+        """Return the first declared explanation of why the cell, or a capability, is not green.
 
-        A capability's explanation names the capability. A cell's names the outcome alone, or else
-        the capability by which it failed. A refuted one explains nothing. For a cell without a
-        counting run it explains the newest run's outcome.
+        That of a cell names its outcome alone, or the capability by which it failed; without a
+        counting run the newest run's. A refuted one explains nothing.
         """
         outcome: Outcome | None = entry.outcome
         if outcome is None and (newest := entry.history.unanswered) is not None:

@@ -265,12 +265,10 @@ class ApiChange(Value, frozen=True, kw_only=True):
 def api_change(
     good: str, bad: str, modules: tuple[str, ...], text: str, *, is_older: bool = False
 ) -> ApiChange | None:
-    """Return the object in a failure's text, if the failing release lacks it or changed its
-    parameters.
+    """Return the object in a failure's text that the failing release lacks or changed, if any.
 
-    None where the sources do not show it. `good` and `bad` are folders with the working and the
-    failing release, `modules` the top-level modules of the first. Both are read, and never
-    imported. `is_older` means that the failing release is the older one.
+    `good` and `bad` are folders with the two releases, `modules` the former's top-level modules;
+    both are read, never imported. `is_older` means that the failing release is the older one.
     """
     working, failing = _Release(good), _Release(bad)
     called = _CALLED.search(text)

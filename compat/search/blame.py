@@ -416,8 +416,7 @@ class BlamedPackage(Value, frozen=True, kw_only=True):
     """A culprit package: its versions at both ends, and the releases between which it broke.
 
     `last_good` and `first_bad` were run; None where the package is new, gone, or an interpreter.
-    `untested` counts the unresolved releases between these two. `yanked` are the yanked ones from
-    one to the other, untried unless they are at an end.
+    `untested` and `yanked` releases lie between these two.
     """
 
     package: str
@@ -556,10 +555,9 @@ MOST_CAUSES = 4
 class BlamedCause(Value, frozen=True, kw_only=True):
     """Packages that together cause a failure: mostly one. `message` is the exception.
 
-    `is_minimal` means that the failure was gone without any of them. `is_forward` means that the
-    good end with only these exchanged fails in the same way. `is_near` means that this was seen
-    only between the two `days`, as the good end itself conflicts with them. `days` are the last
-    passing and the first failing day where dates were bisected.
+    `is_minimal`: the failure was gone without any of them. `is_forward`: the good end with these
+    alone exchanged fails in the same way. `is_near`: this was seen only between the two `days`, the
+    last that passed and the first that failed, as the good end itself conflicts with them.
     """
 
     failure: Failed

@@ -46,11 +46,10 @@ FLAKY_FACTOR = 10
 class Boundary(Value, frozen=True, kw_only=True):
     """The result of a search. Numbers are positions on the searched axis, oldest first.
 
-    All tried versions from `works` on work; None when none does. `fails` is the nearest tried
-    version below it that fails, None when none below could be tried. `exceptions` are tried
-    versions with the opposite result of their side. `untestable` ones cannot be installed, and
-    `unanswered` were lost to the network or the machine: neither moves a boundary. `confidence` is
-    the probability of this boundary among all; `runs` counts the results.
+    All tried versions from `works` on work. `fails` is the nearest tried one below that fails; each
+    is None without one. `exceptions` are tried versions with the opposite result of their side.
+    `untestable` ones cannot be installed, and `unanswered` were lost to the network or the machine.
+    `confidence` is the probability of this boundary among all; `runs` counts the results.
     """
 
     works: int | None

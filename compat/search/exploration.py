@@ -71,6 +71,7 @@ class Exploration:
         self._seconds = seconds
         self._kinds = frozenset(kinds)
         self._run_kinds = [kind for kind in _RUNS if kind in self._kinds]
+        self._run_kind = next(iter(self._run_kinds), None)
         self._answers_of_run = answers
         self._busy: dict[str, Cell] = {}
         self._groups_of: dict[str, tuple[Group, ...]] = {}
@@ -86,14 +87,10 @@ class Exploration:
         for cell in (*self._unlocked.values(), *self._locked.values()):
             self._open.update(self._groups(cell))
 
-    @property
-    def run_kind(self) -> ProbeKind | None:
-        return next(iter(self._run_kinds), None)
-
     def next_lock(self, left: float = math.inf) -> ExploreProbe | None:
         if "lock" not in self._kinds or not self._unlocked:
             return None
-        run, cells = self.run_kind, self._unlocked.values()
+        run, cells = self._run_kind, self._unlocked.values()
         if run is None or len(self._locked) < _ENOUGH:
             best = max((ExploreProbe(cell, "lock") for cell in cells), key=self._worth)
             return self._begun(best, left)
@@ -173,7 +170,7 @@ class Exploration:
             return self._answers_of_run(cell, probe.kind) / self._seconds(cell, probe.kind)
         chance, reached = self._chance(cell), self._reached(cell)
         answers, seconds = chance * reached, self._seconds(cell, "lock")
-        if (run := self.run_kind) is not None:
+        if (run := self._run_kind) is not None:
             # A lockable cell is answered by the run that follows.
             answers += 1 - chance
             seconds += (1 - chance) * self._seconds(cell, run)

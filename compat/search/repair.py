@@ -27,11 +27,10 @@ _MOST_EXCLUDED = 5
 
 
 class MovedPackage(Value, frozen=True, kw_only=True):
-    """A package that gave way: what the subject publishes of it, and what the lock installs.
+    """A package that gave way: what the subject publishes of it, if it does, and what is installed.
 
-    `published` is empty where the subject does not require it. `is_later` means that its release is
-    newer than the cell's date. `releases` is its distance from the nearest requested one; None
-    where unknown.
+    `is_later`: its release is newer than the cell's date. `releases` is its distance from the
+    nearest requested one; None where unknown.
     """
 
     package: str

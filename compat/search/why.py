@@ -66,9 +66,8 @@ class PythonFloor(Value, frozen=True, kw_only=True):
 class PackageFloor(Value, frozen=True, kw_only=True):
     """What keeps a release from an older version of another package of the matrix.
 
-    `requirements` are the lines of its metadata that name the package, and `lower` the lowest
-    version that they admit. `works_on` is the lowest version with which a tested cell works, in
-    part at least. `below` has the best tested cell of each version below `lower`, newest first.
+    `lower` is the lowest version that the `requirements` on it admit, `works_on` the lowest with
+    which a tested cell works, if in part. `below` has the best tested cell of each below `lower`.
     """
 
     release: str
