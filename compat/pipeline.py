@@ -173,8 +173,14 @@ def asked_install(
     from compat.lock.recipe import locked_cell
 
     result = locked_cell(facts, cell, locker, workspace.source.package)
-    if facts.matrix.platform != workspace.matrix.platform:
-        result = _without_builds(result)
+    is_elsewhere = facts.matrix.platform != workspace.matrix.platform
+    if is_elsewhere and isinstance(result, Lock) and result.builds:
+        pins = [f"{pin.name}=={pin.version}" for pin in result.pins if pin.name in result.builds]
+        rest = "apart from what that requires, the rest resolves"
+        because = f"{', '.join(pins)} {_ONLY_SOURCE}; {rest}"
+        result = Refusal(cause="source-only", subject=pins[0], because=because)
+    elif is_elsewhere and isinstance(result, Refusal) and result.cause == "source-only":
+        result = replace(result, because=f"{result.subject} {_ONLY_SOURCE}")
     answer = answer_of(cell.id, result, workspace.day, redacted)
     return answer, result if isinstance(result, Lock) else None
 
@@ -550,15 +556,3 @@ def settled(
         keep_clauses(workspace.folder, workspace.matrix, clauses.without(disproofs))
         workspace.refresh()
     return disproofs, fell
-
-
-def _without_builds(result: Lock | Refusal) -> Lock | Refusal:
-    if isinstance(result, Refusal):
-        if result.cause != "source-only":
-            return result
-        return replace(result, because=f"{result.subject} {_ONLY_SOURCE}")
-    if not result.builds:
-        return result
-    pins = [f"{pin.name}=={pin.version}" for pin in result.pins if pin.name in result.builds]
-    because = f"{', '.join(pins)} {_ONLY_SOURCE}; apart from what that requires, the rest resolves"
-    return Refusal(cause="source-only", subject=pins[0], because=because)

@@ -56,12 +56,10 @@ class Clause(StrictValue, frozen=True, kw_only=True):
 
 
 class FileClause(StrictValue, frozen=True, kw_only=True):
-    """A line of a file that fails at import on these Python series, in every release with the same
-    file.
+    """A line of a file that fails at import on these Python series, in every release with the file.
 
-    `sha256` is the file's digest as in a wheel's RECORD; `releases` are those of the subject whose
-    wheel has it. `cell` failed with `outcome`, and `works`, which differs only in a newer Python,
-    got past the import.
+    `sha256` is as in a wheel's RECORD; `releases` are those of the subject whose wheel has it.
+    `cell` failed with `outcome`; `works`, with a newer Python alone, got past the import.
     """
 
     path: _Words

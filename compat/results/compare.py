@@ -99,11 +99,10 @@ class CapabilityDifference(StrictValue, frozen=True, kw_only=True):
 
 
 class CellDifference(StrictValue, frozen=True, kw_only=True):
-    """The comparison of one combination: the checkout's cell, the release's, and the difference.
+    """The checkout's cell, the release's, and the difference.
 
     It `breaks` when something that worked fails, or when it installs only with the checkout, and
-    fails. It is `flaky` when runs of the same files disagree, `unknown` when one side has no
-    result. `moved` are packages with other versions in the two locks.
+    fails. `moved` are packages with other versions in the two locks.
     """
 
     cell: str
@@ -175,10 +174,8 @@ def _changes(before: Answer, after: Answer) -> Iterator[CapabilityDifference]:
 class LaneCell(StrictValue, frozen=True, kw_only=True):
     """A cell of a variant, its result, and the ordinary cell with which it is compared.
 
-    `against` is empty where no ordinary cell of the same release and Python works: then nothing
-    shows that the variant is at fault. `in_part` means that it works only in part. `is_broken`
-    means that something fails only here, once the packages are installed. `floors` are those of a
-    lowest cell, as locked.
+    Without a working one `against` is empty: nothing shows that the variant is at fault. `in_part`:
+    that one works only in part. `is_broken`: something fails only here, once all is installed.
     """
 
     cell: str

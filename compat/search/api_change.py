@@ -248,11 +248,10 @@ _DEEPEST = 12
 
 
 class ApiChange(Value, frozen=True, kw_only=True):
-    """An object of the working release that the failing one lacks or changed.
+    """An object that the failing release lacks (one `added` later, if older) or calls differently.
 
-    It was `added` later where the failing release is the older one. `lost` are parameters that only
-    the working release accepts, and `new` those that only the failing one accepts or requires.
-    `file` is the working release's, below the environment's packages.
+    `lost` parameters only the working release accepts, `new` ones only the failing one. `file` is
+    the working release's, below the environment's packages.
     """
 
     name: str

@@ -574,12 +574,10 @@ class BlamedCause(Value, frozen=True, kw_only=True):
 
 
 class Blame(Value, frozen=True, kw_only=True):
-    """The result of a search: the causes, each of which still fails with those before it moved
-    back.
+    """The result of a search: causes, each of which still fails with those before it moved back.
 
-    The failure is the same where a cause is independent, else one that earlier causes hid.
-    `is_backward` means that the bad end with all of them moved back works. `because` says why there
-    is no answer, or no further one. `is_finished` is false where the search was stopped.
+    `is_backward`: the bad end with all of them moved back works. `because` says why there is no
+    answer, or no further one. `is_finished` is false where the search was stopped.
     """
 
     causes: tuple[BlamedCause, ...]

@@ -46,9 +46,8 @@ class ExploreProbe(Value, frozen=True):
 class Exploration:
     """The unanswered cells of a matrix, their probes, and the probes' order.
 
-    A cell is locked first, then run with the suite's core. Once every cell has an answer, those
-    with only a core run get the whole suite. Where the suite has no core, a locked cell runs all of
-    it.
+    A cell is locked first, then run with the suite's core, if it has one; the whole suite follows
+    once every cell has an answer.
     """
 
     def __init__(

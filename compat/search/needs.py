@@ -52,9 +52,8 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 class Need(StrictValue, frozen=True, kw_only=True, order=True):
     """A feature that a line uses, and the first Python series (3, minor) that has it.
 
-    An `annotation` can be postponed; a `type` is an expression such as `list[int]` that runs, as in
-    an alias or a cast. A `guard` is a test that rejects every older Python at import. `guarded`
-    code is below a check of the version or beside a fallback.
+    An `annotation` can be postponed; a `type` such as `list[int]` runs, as in an alias. A `guard`
+    rejects every older Python at import. `guarded` code is below a check or beside a fallback.
     """
 
     line: int

@@ -41,13 +41,11 @@ class CellBelow(Value, frozen=True, kw_only=True):
 class PythonFloor(Value, frozen=True, kw_only=True):
     """What keeps a release from an older Python.
 
-    `series` is the lowest series that nothing known rules out. `keepers` rule out the one below,
-    hardest to change first: none where nothing requires more than the oldest Python of the matrix.
-    `bounds` has the series of each. `works_on` is the lowest Python on which a tested cell works,
-    in part at least. Needs beyond that are `unreached`: no
-    capability of the suite used them. `below` has the best cell on each Python below both, the
-    newest first. `needs` has what vermin found in `modules`, and is None where the wheel was not
-    read; `unread` modules could not be.
+    `series` is the lowest that nothing known rules out; `keepers` rule out the one below, hardest
+    to change first, and `bounds` has the series of each. `works_on` is the lowest Python on which a
+    tested cell works, in part at least; needs beyond it are `unreached`: no capability used them.
+    `below` has the best cell on each Python below both, the newest first. `needs` has what vermin
+    found in `modules`, None where the wheel was not read; `unread` modules could not be.
     """
 
     release: str
