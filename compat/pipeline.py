@@ -72,9 +72,7 @@ class ProposedMoves(Value, frozen=True, kw_only=True):
 
 
 def discovered(workspace: Workspace, keep: bool) -> tuple[str, str]:
-    """Discover: ask the index for every package that the matrix names; optionally store the
-    catalogue. Return its text before, empty when there was none, and what it would be now.
-    """
+    """Discover: ask the index for every package; return the catalogue's text before and now."""
     before = (read_if_there(workspace.catalogue_path) or b"").decode(errors="replace")
     after = encode_catalogue(workspace.rediscovered, workspace.matrix)
     if keep and before != after:
@@ -114,9 +112,7 @@ def locked(workspace: Workspace, facts: Feasibility, cell: Cell, locker: Locker)
 def failed_imports(
     workspace: Workspace, facts: Feasibility, cell: Cell
 ) -> Iterator[Mapping[str, Version]]:
-    """The third packages, with their versions, of imports that failed by one of them in cells with
-    the same versions on the axes: all but the subject's, where its code did not take part.
-    """
+    """Third packages, with versions, by which imports failed in cells alike on the axes."""
     from compat.results.judge import asked_about
     from compat.results.record import blocked_import
 
@@ -173,14 +169,18 @@ def asked_install(
     locker: Locker,
     redacted: Callable[[str], str],
 ) -> tuple[PlainAnswer, Lock | None]:
-    """Lock: resolve a plain install, whatever the plan knows about its indirect requirements.
-    Return the answer, and the lock if there is one. Nothing is built for another platform.
-    """
+    """Lock: resolve a plain install, whatever the plan knows; build nothing for other platforms."""
     from compat.lock.recipe import locked_cell
 
     result = locked_cell(facts, cell, locker, workspace.source.package)
-    if facts.matrix.platform != workspace.matrix.platform:
-        result = _without_builds(result)
+    is_elsewhere = facts.matrix.platform != workspace.matrix.platform
+    if is_elsewhere and isinstance(result, Lock) and result.builds:
+        pins = [f"{pin.name}=={pin.version}" for pin in result.pins if pin.name in result.builds]
+        rest = "apart from what that requires, the rest resolves"
+        because = f"{', '.join(pins)} {_ONLY_SOURCE}; {rest}"
+        result = Refusal(cause="source-only", subject=pins[0], because=because)
+    elif is_elsewhere and isinstance(result, Refusal) and result.cause == "source-only":
+        result = replace(result, because=f"{result.subject} {_ONLY_SOURCE}")
     answer = answer_of(cell.id, result, workspace.day, redacted)
     return answer, result if isinstance(result, Lock) else None
 
@@ -188,9 +188,7 @@ def asked_install(
 def run(
     workspace: Workspace, cells: Sequence[str], machine: Machine, options: RunOptions
 ) -> BatchResult:
-    """Run: lock each cell that has no lock of what is declared now, run it, and record it. Where
-    cells run below L3, records that appear meanwhile and are not of this run are set aside.
-    """
+    """Run: lock what has no current lock, run and record it; set foreign records aside."""
     from compat.fleet.batch import Batch
     from compat.results.intake import SET_ASIDE, StoreWatch
 
@@ -218,15 +216,14 @@ def run(
 def rejudged(
     workspace: Workspace, redacted: Callable[[str], str]
 ) -> tuple[list[Record], list[Record]]:
-    """Record: judge the evidence that this machine has kept once more, and store what differs.
-    Return these, and those left alone because their suite is at fault.
-    """
+    """Record: judge kept evidence again; return what differs, and what a suite's fault leaves."""
     from compat.results.judged import judged, record_of
     from compat.run.evidence import decode_evidence
 
     changed: list[Record] = []
     suite_faults: list[Record] = []
-    for path in workspace.evidence_paths():
+    folder = workspace.cache() / "evidence" / workspace.name
+    for path in sorted(folder.glob("*/*/evidence.json")):
         evidence = decode_evidence(read(path))
         if evidence.postponed:
             continue
@@ -249,13 +246,9 @@ def proposed(
     targets: Sequence[Path] = (),
     folders: Sequence[Path] = (),
 ) -> ProposedMoves:
-    """Propose: find the moves of minimum versions that policy, releases and records allow on that
-    day, and the versions that the matrix could be extended by; and what the open ones make of the
-    matrix and of the target files. Writes nothing. Lines of the `folders` that still mention what a
-    move leaves are named.
-    """
+    """Propose: the moves and extensions that a day allows, and the files after them."""
     from compat.policy.propose import proposals, proposed_extensions
-    from compat.rewrite.ranges import RepositoryFile
+    from compat.rewrite.ranges import Move, RepositoryFile
 
     snapshot = known_on(workspace, day)
     every = (*proposals(snapshot, day), *proposed_extensions(snapshot, day))
@@ -268,7 +261,18 @@ def proposed(
         after = matrix_after(after, proposal, proposal.because)
     matrix_file = f"matrices/{workspace.name}/matrix.toml"
     moved = {workspace.matrix_path: RepositoryFile(path=matrix_file, before=before, after=after)}
-    moves = [_move(snapshot, proposal) for proposal in opened]
+    axes, moves = {axis.name: axis for axis in snapshot.matrix.axes}, []
+    for proposal in opened:
+        is_extension, current = proposal.kind == "extend", proposal.current
+        floor = current if is_extension else proposal.lowest_run or proposal.proposed
+        move = Move(
+            package=axes[proposal.axis].package,
+            floor=floor,
+            before=current,
+            known=snapshot.catalogue.coordinates(axes[proposal.axis]),
+            added=proposal.proposed if is_extension else None,
+        )
+        moves.append(move)
     files, left = rewritten_files(targets, folders, moves, workspace.folder.parent)
     return ProposedMoves(snapshot=snapshot, proposals=every, files=moved | files, left=left)
 
@@ -335,28 +339,11 @@ def edition_of(
 def published(
     make: Callable[[], Edition], matrices: Path, out: Path, sources: Iterable[object] = ()
 ) -> Written:
-    """Publish: write the site into a folder; what is as before is left alone. The edition is made
-    only where something changed: the matrices' files, or what else it is made from, `sources`, such
-    as the day.
-    """
+    """Publish: write what has changed of a site; nothing where its `sources` have not."""
     from compat.site.publication import write_site
     from compat.site.writer import URLS
 
     return write_site(make, out, matrices / URLS, (tree_state(matrices), *sources))
-
-
-def _move(snapshot: Snapshot, proposal: Proposal) -> Move:
-    from compat.rewrite.ranges import Move
-
-    axis = next(axis for axis in snapshot.matrix.axes if axis.name == proposal.axis)
-    is_extension = proposal.kind == "extend"
-    return Move(
-        package=axis.package,
-        floor=proposal.current if is_extension else proposal.lowest_run or proposal.proposed,
-        before=proposal.current,
-        known=snapshot.catalogue.coordinates(axis),
-        added=proposal.proposed if is_extension else None,
-    )
 
 
 def rewritten_by(path: str, text: str, moves: Sequence[Move], left: list[str]) -> str:
@@ -424,9 +411,7 @@ def _refuted(
 
 
 def tried(workspace: Workspace, cell: str, lock: Lock, machine: Machine) -> JudgedRun | None:
-    """Run: run the suite's core, or all of it, with another lock; None where it cannot run. Nothing
-    of it is stored.
-    """
+    """Run: run the core, or all of the suite, with another lock; store nothing. None: it cannot."""
     from compat.fleet.batch import Batch, RunOptions
 
     runs: list[JudgedRun] = []
@@ -438,9 +423,7 @@ def tried(workspace: Workspace, cell: str, lock: Lock, machine: Machine) -> Judg
 def freed(
     workspace: Workspace, cell: Cell, locker: Locker, with_suite: bool = True
 ) -> Lock | Refusal:
-    """Lock: ask about a cell, a relaxed one without its rules and without bounds on packages that
-    are on no axis. What those require stays.
-    """
+    """Lock: ask about a cell without rules and bounds on packages that are on no axis."""
     from compat.lock.recipe import inputs_of, lock_cell
 
     facts = workspace.facts_of(workspace.kept_or_asked)
@@ -555,9 +538,7 @@ def files_learnt(workspace: Workspace) -> tuple[FileClause, ...]:
 def settled(
     workspace: Workspace, locked: Iterable[str] = ()
 ) -> tuple[tuple[Disproof, ...], tuple[str, ...]]:
-    """Record: remove what a lock or a run has disproved; return it, and which cells fell. Of cells
-    that were `locked` today it is kept where that was known to be impossible.
-    """
+    """Record: remove what locks, also today's, or runs disproved; return it and its cells."""
     from compat.results.learnt import PROBES, keep_answers, keep_clauses
 
     if (clauses := workspace.learnt.clauses) == KeptClauses():
@@ -573,15 +554,3 @@ def settled(
         keep_clauses(workspace.folder, workspace.matrix, clauses.without(disproofs))
         workspace.refresh()
     return disproofs, fell
-
-
-def _without_builds(result: Lock | Refusal) -> Lock | Refusal:
-    if isinstance(result, Refusal):
-        if result.cause != "source-only":
-            return result
-        return replace(result, because=f"{result.subject} {_ONLY_SOURCE}")
-    if not result.builds:
-        return result
-    pins = [f"{pin.name}=={pin.version}" for pin in result.pins if pin.name in result.builds]
-    because = f"{', '.join(pins)} {_ONLY_SOURCE}; apart from what that requires, the rest resolves"
-    return Refusal(cause="source-only", subject=pins[0], because=because)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ from compat.plan.cell import RECIPES, readable_cell, unread_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import plan
 from compat.results.answer import Answer
-from compat.results.answers import AnswerTable, Before, RunsByCell, Sources, StoredSnapshot
+from compat.results.answers import AnswerTable, Before, Sources, StoredSnapshot
 from compat.results.durations import Durations, durations_by_tier
 from compat.results.infer import with_answers, with_locks
 from compat.results.installs import PlatformFiles
@@ -42,6 +42,7 @@ from compat.results.judge import EvaluationContext, judge
 from compat.results.learnt import LearntFiles
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
+from compat.results.runs import CellRuns
 from compat.results.snapshot import Snapshot, snapshot
 from compat.run.suitefiles import placed_suite, python_texts, suite_contents, suite_digest
 from compat.value import encode
@@ -78,10 +79,11 @@ class Workspace:
         self._date = date
         self.store = RecordFiles(folder)
         self.platforms = PlatformFiles(folder)
-        self._cache = cache
+        self.cache = cache
         self._options = index or IndexOptions()
         self._notify = notify
         self._facts: dict[int, Feasibility] = {}
+        self._newer_tests: dict[Version, tuple[str, ...]] = {}
 
     @property
     def name(self) -> str:
@@ -112,7 +114,7 @@ class Workspace:
 
     @cached_property
     def suite_folder(self) -> Path:
-        return placed_suite(self.folder, self.matrix, self._cache)
+        return placed_suite(self.folder, self.matrix, self.cache)
 
     def newer_tests(self, lock: Lock) -> tuple[str, ...]:
         """Its own tests that are newer than the release in a lock, as far as git knows."""
@@ -127,10 +129,6 @@ class Workspace:
             package, repository = self.matrix.subject_axis.package, self.folder.parents[1]
             self._newer_tests[release] = newer_tests(repository, package, release, contents)
         return self._newer_tests[release]
-
-    @cached_property
-    def _newer_tests(self) -> dict[Version, tuple[str, ...]]:
-        return {}
 
     @cached_property
     def suite_texts(self) -> dict[str, str]:
@@ -158,7 +156,7 @@ class Workspace:
     def source(self) -> PyPISource:
         from compat.index.pypi import PyPISource
 
-        return PyPISource(self.index, self._cache(), refresh=self._options.refresh)
+        return PyPISource(self.index, self.cache(), refresh=self._options.refresh)
 
     @property
     def catalogue_path(self) -> Path:
@@ -170,9 +168,7 @@ class Workspace:
 
     @cached_property
     def kept_catalogue(self) -> Catalogue | None:
-        """The catalogue that is kept beside the matrix; None when there is none. Raises
-        DeclarationError when it was written before the matrix got one of its axes.
-        """
+        """The stored one, or None. Raises DeclarationError where it is older than an axis."""
         text, path = self._catalogue_text, f"matrices/{self.name}/{CATALOGUE}"
         if text is None:
             return None
@@ -180,9 +176,7 @@ class Workspace:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """What the index has of the matrix's packages now. What the subject pins is taken from the
-        kept catalogue where there is one.
-        """
+        """What the index has now; what the subject pins is taken from the stored one, if any."""
         required = None if self.kept_catalogue is None else self.kept_catalogue.required
         return self._noted(discover(self.matrix, self.source, required))
 
@@ -205,11 +199,10 @@ class Workspace:
         return self.facts_of(self.catalogue)
 
     def facts_of(self, catalogue: Catalogue) -> Feasibility:
-        facts = self._facts.get(id(catalogue))
-        if facts is None:
+        if id(catalogue) not in self._facts:
             # It holds the catalogue, so that no other gets its id.
-            facts = self._facts[id(catalogue)] = Feasibility(self.matrix, catalogue)
-        return facts
+            self._facts[id(catalogue)] = Feasibility(self.matrix, catalogue)
+        return self._facts[id(catalogue)]
 
     def _noted(self, catalogue: Catalogue) -> Catalogue:
         for line in catalogue_notes(catalogue):
@@ -250,13 +243,13 @@ class Workspace:
     def _table_of(self, day: datetime.date) -> AnswerTable:
         folder = None
         with contextlib.suppress(UsageError):
-            folder = self._cache() / ANSWERS
+            folder = self.cache() / ANSWERS
         table = AnswerTable(folder, self.store, day)
         table.refresh()
         return table
 
     @cached_property
-    def runs(self) -> RunsByCell:
+    def runs(self) -> Mapping[str, CellRuns]:
         return self._table.runs
 
     def records(self, cell: str) -> tuple[Record, ...]:
@@ -272,9 +265,6 @@ class Workspace:
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
         return self._table.damaged(now)
-
-    def evidence_paths(self) -> list[Path]:
-        return sorted((self._cache() / "evidence" / self.name).glob("*/*/evidence.json"))
 
     @cached_property
     def context(self) -> EvaluationContext:
@@ -300,7 +290,8 @@ class Workspace:
         judging = _digest(plan_sources + encode(present))
         learnt = b"".join(map(_digest, self.learnt.texts))
         sources = Sources(plan_sources, judging, learnt, self.lock_digests.states)
-        table.answer(sources, partial(self._derived, catalogue, present, runs=table.runs))
+        derive = partial(self._derived, catalogue, present, runs=table.runs)
+        table.answer(sources, self.matrix, derive)
         stored = StoredSnapshot(table, self.declared, catalogue, present, lambda: self.learnt.asked)
         return stored.with_installs(partial(installs, self.keep))
 
@@ -309,7 +300,7 @@ class Workspace:
         catalogue: Catalogue,
         present: EvaluationContext,
         before: Before,
-        runs: RunsByCell | None = None,
+        runs: Mapping[str, CellRuns] | None = None,
     ) -> Snapshot:
         fates = before.fates or plan(self.matrix, catalogue).fates
         runs, locks = self.runs if runs is None else runs, self.lock_digests

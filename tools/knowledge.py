@@ -166,8 +166,7 @@ def unpacked(name, version, python, folder, cache, archive=None):
         if not is_read or (only and not only.match(place)):
             continue
         if not place.endswith(".py"):
-            compiled = Surface(names={}, stars=(), aliases={}, bases={}, is_open=True)
-            found.setdefault(module, compiled)
+            found.setdefault(module, Surface(module)).is_open = True
             continue
         text = path.read_bytes()
         key = (place, hash(text), len(text))

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 from compat.declare.matrix import ANY, NOTHING, Matrix, Relaxation
 from compat.declare.parsing import name_of_line
-from compat.index.release import Package, Release, release_of
+from compat.index.release import Package, release_of
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.lock.recipe import asked_lines, pinned
 from compat.lock.sources import fits_cell
@@ -63,14 +63,20 @@ class Demands:
         sets: list[Facts] = []
         for release in self._facts.usable(cell, self._matrix.subject_axis):
             if (release.version, key) not in self._memo:
-                self._memo[release.version, key] = self._lines(cell, release)
+                loose = {
+                    name: r if r.to == NOTHING else Relaxation(package=name, to=ANY)
+                    for name, r in relaxations
+                }
+                python = cell.on(self._python).version
+                # A bare name adds nothing beside the pin of its coordinate.
+                axes = {axis.normalised_name for axis in self._matrix.packages}
+                lines = {*asked_lines(self._facts, release, python, loose)} - axes
+                self._memo[release.version, key] = frozenset((*lines, *self._matrix.requirements))
             sets.append(self._memo[release.version, key].union(pins.values(), treatments))
         return tuple(sets)
 
     def inputs(self, cell: Cell, held: Facts) -> Inputs:
-        """Every release is visible, whatever its date. Without a fact the loosest case holds: a
-        package that some rule replaces is excluded from the tree.
-        """
+        """Shows every release; what a rule of any cell replaces and no fact names is left out."""
         spoken = [_after(fact) for fact in sorted(held) if not is_requirement(fact)]
         matrix = self._matrix
         return Inputs(
@@ -82,17 +88,6 @@ class Demands:
             overrides=tuple(text for text in spoken if " " not in text),
             excludes=tuple(sorted(set(self.replaceable).difference(map(name_of_line, spoken)))),
         )
-
-    def _lines(self, cell: Cell, release: Release) -> Facts:
-        relaxations = {
-            name: r if r.to == NOTHING else Relaxation(package=name, to=ANY)
-            for name, r in self._facts.relaxations(cell).items()
-        }
-        asked = asked_lines(self._facts, release, cell.on(self._python).version, relaxations)
-        # A bare name adds nothing beside the pin of its coordinate.
-        axes = {axis.normalised_name for axis in self._matrix.packages}
-        lines = (line for line in asked if line not in axes)
-        return frozenset((*lines, *self._matrix.requirements))
 
 
 def replaceable(matrix: Matrix) -> tuple[str, ...]:

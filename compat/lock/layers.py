@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from itertools import chain
 
 import msgspec
 from packaging.requirements import Requirement
@@ -25,9 +24,8 @@ from compat.plan.platform import accepted_tags, admits, marker_values
 def locked_in_layers(lock: Callable[[Inputs], Lock | Refusal], inputs: Inputs) -> Lock | Refusal:
     """Resolve the library alone, as a user would; then the suite and pytest beside those pins.
 
-    The second resolution has no date: the age of pytest is irrelevant, and one of 2018 cannot run
-    our plugin. Where the library's pins leave the suite no solution, both are resolved together. If
-    that fails though the library alone resolves, it is a fault of the suite.
+    The latter without a date, as a pytest of 2018 cannot run our plugin; or both together, where
+    those pins leave no solution. If only the library alone resolves, it is a fault of the suite.
     """
     if not inputs.suite:
         return lock(inputs)
@@ -35,48 +33,42 @@ def locked_in_layers(lock: Callable[[Inputs], Lock | Refusal], inputs: Inputs) -
     library = lock(msgspec.structs.replace(inputs, requirements=tuple(alone), suite=()))
     if isinstance(library, Refusal):
         return library
-    beside = lock(_beside(inputs, library))
-    if isinstance(beside, Refusal):
-        together = lock(inputs)
-        return together if isinstance(together, Lock) else _of_suite(inputs, together)
-    names = {pin.name for pin in library.pins}
-    only = [pin for pin in beside.pins if pin.name not in names]
-    return msgspec.structs.replace(
-        library,
-        inputs=inputs,
-        pins=tuple(sorted((*library.pins, *only), key=lambda pin: pin.name)),
-        builds=tuple(sorted({*library.builds, *(set(beside.builds) - names)})),
-        suite_only=tuple(pin.name for pin in only),
-    )
-
-
-def _of_suite(inputs: Inputs, refusal: Refusal) -> Refusal:
-    if refusal.cause in ("build", "build-tool", "unsupported"):
-        return refusal
-    words = {*refusal.named, *re.findall(r"[\w.-]+", canonicalize_name(refusal.because))}
-    through = [t for t in inputs.suite if canonicalize_name(Requirement(t).name) in words]
-    need = f"your tests need {refusal.subject}"
-    if refusal.subject in inputs.requirements:
-        need = f"your tests need another {Requirement(refusal.subject).name}"
-    if through and refusal.subject not in through:
-        need += f" through {', '.join(through)}"
-    because = f"{refusal.because}; the combination itself resolves"
-    return msgspec.structs.replace(refusal, cause="suite-fault", subject=need, because=because)
-
-
-def _beside(inputs: Inputs, library: Lock) -> Inputs:
     pins = (f"{pin.name}=={pin.version}" for pin in library.pins)
-    return msgspec.structs.replace(
-        inputs,
-        requirements=inputs.suite,
-        constraints=(*inputs.constraints, *pins),
-        as_of=None,
-        cutoffs=(),
-        injected_pin=None,
-        install_as_python=None,
-        floors=(),
-        suite=(),
+    beside = lock(
+        Inputs(
+            cell=inputs.cell,
+            python=inputs.python,
+            platform=inputs.platform,
+            requirements=inputs.suite,
+            no_prereleases=inputs.no_prereleases,
+            overrides=inputs.overrides,
+            excludes=inputs.excludes,
+            constraints=(*inputs.constraints, *pins),
+            index=inputs.index,
+        )
     )
+    if isinstance(beside, Lock):
+        names = {pin.name for pin in library.pins}
+        only = [pin for pin in beside.pins if pin.name not in names]
+        return msgspec.structs.replace(
+            library,
+            inputs=inputs,
+            pins=tuple(sorted((*library.pins, *only), key=lambda pin: pin.name)),
+            builds=tuple(sorted({*library.builds, *(set(beside.builds) - names)})),
+            suite_only=tuple(pin.name for pin in only),
+        )
+    together = lock(inputs)
+    if isinstance(together, Lock) or together.cause in ("build", "build-tool", "unsupported"):
+        return together
+    words = {*together.named, *re.findall(r"[\w.-]+", canonicalize_name(together.because))}
+    through = [t for t in inputs.suite if canonicalize_name(Requirement(t).name) in words]
+    need = f"your tests need {together.subject}"
+    if together.subject in inputs.requirements:
+        need = f"your tests need another {Requirement(together.subject).name}"
+    if through and together.subject not in through:
+        need += f" through {', '.join(through)}"
+    because = f"{together.because}; the combination itself resolves"
+    return msgspec.structs.replace(together, cause="suite-fault", subject=need, because=because)
 
 
 def suite_only_of(
@@ -121,12 +113,7 @@ def handed_lock(
     text: str, name: str, planned: Mapping[str, Cell], facts: Feasibility, source: ReleaseSource
 ) -> Lock:
     """Return the lock of a file `<cell>.txt`; raise DeclarationError if this checkout would not
-    make it.
-
-    Its cell is planned and feasible, its inputs are those of the cell's recipe, its builds are
-    named. The index lists each of its hashes for that version. Its pins are exactly what the inputs
-    and the pins' metadata require, and the cell's date hides none of them. Which of the fitting
-    versions a resolver would choose is not checked.
+    make it. Which of the fitting versions a resolver would choose is not checked.
     """
     lock = decode_lock(text, name)
     refuse = partial(DeclarationError.of, path=name, hint="`compat matrix lock` makes it again")
@@ -142,7 +129,7 @@ def handed_lock(
     named, pins = set(map(parse_release, facts.matrix.builds)), lock.versions
     strange = [name for name in lock.builds if (name, pins.get(name)) not in named]
     unnamed = f"builds {strange[0]}, and the matrix names no such build" if strange else ""
-    if wrong := _unasked(lock, cell, facts) or unnamed or _Pins(lock, sources).unfit:
+    if wrong := _unasked(lock, cell, facts) or unnamed or next(_unfit(lock, sources), ""):
         raise refuse(wrong)
     return lock
 
@@ -176,88 +163,75 @@ def _unasked(lock: Lock, cell: Cell, facts: Feasibility) -> str:
     )
 
 
-class _Pins:
-    def __init__(self, lock: Lock, sources: Sequence[ReleaseSource]) -> None:
-        self._lock, self._sources = lock, sources
-        self._pins = {pin.name: pin for pin in lock.pins}
-        injected = lock.inputs.injected_pin
-        # Its own requirements are among the inputs.
-        self._injected = "" if injected is None else injected.name
-        self._files = cache(
-            lambda pin: [
-                file
-                for source in sources
-                if (release := release_of(source.package, pin.name, pin.version))
-                for file in release.artifacts
-            ]
-        )
-
-    @property
-    def unfit(self) -> str:
-        if len(self._pins) < len(self._lock.pins):
-            return "pins a package twice"
-        injected = self._lock.inputs.injected_pin
-        if injected is not None and self._pins.get(injected.name) != injected:
-            return f"does not pin {injected.name} {injected.version} as the cell does"
-        return next(
-            (t for t in chain(map(self._unlisted, self._lock.pins), self._unmet()) if t), ""
-        )
-
-    def _unlisted(self, pin: Pin) -> str:
-        inputs, files = self._lock.inputs, self._files(pin)
+def _unfit(lock: Lock, sources: Sequence[ReleaseSource]) -> Iterator[str]:
+    """Why the index and its metadata do not give these pins; each check assumes those before it."""
+    inputs, injected = lock.inputs, lock.inputs.injected_pin
+    pins = {pin.name: pin for pin in lock.pins}
+    if len(pins) < len(lock.pins):
+        yield "pins a package twice"
+    if injected is not None and pins.get(injected.name) != injected:
+        yield f"does not pin {injected.name} {injected.version} as the cell does"
+    tags = accepted_tags(inputs.python, inputs.platform)
+    wheels: dict[str, Artifact] = {}
+    for pin in lock.pins:
+        what, is_built = f"pins {pin.name} {pin.version}", pin.name in lock.builds
+        each = (release_of(source.package, pin.name, pin.version) for source in sources)
+        files = [file for release in each if release for file in release.artifacts]
         if not (pin.hashes and {*pin.hashes} <= {file.sha256 for file in files}):
-            return f"pins {pin.name} {pin.version} to files that the index does not list"
+            yield f"{what} to files that the index does not list"
         if pin.version.is_prerelease and pin.name in inputs.no_prereleases:
-            return f"pins {pin.name} {pin.version}, a pre-release, which the cell does not take"
-        fitting = [file for file in files if file.sha256 in pin.hashes and self._fits(pin, file)]
+            yield f"{what}, a pre-release, which the cell does not take"
+        usable = [
+            file
+            for file in files
+            if (is_built and not file.is_wheel)
+            or (
+                not (is_built or tags.isdisjoint(file.tags))
+                and (pin == injected or admits(file.requires_python, inputs.python))
+            )
+        ]
+        fitting = [file for file in usable if file.sha256 in pin.hashes]
         if not fitting:
-            return f"pins {pin.name} {pin.version}, of which no file is for the cell"
-        until = None if pin.name in (self._lock.suite_only or ()) else inputs.cutoff(pin.name)
-        if until is None or pin.name == self._injected:
-            return ""
-        if any(file.uploaded is not None and file.uploaded < until for file in fitting):
-            return ""
-        return f"pins {pin.name} {pin.version}, which came out after the cell's date"
+            yield f"{what}, of which no file is for the cell"
+        is_dated = pin.name not in (lock.suite_only or ()) and pin != injected
+        until = inputs.cutoff(pin.name) if is_dated else None
+        if until and not any(file.uploaded and file.uploaded < until for file in fitting):
+            yield f"{what}, which came out after the cell's date"
+        # The injected pin's own requirements are among the inputs; those of a build are known only
+        # on its machine.
+        if pin != injected and not is_built:
+            wheels[pin.name] = usable[0]
 
-    def _fits(self, pin: Pin, file: Artifact) -> bool:
-        inputs = self._lock.inputs
-        if pin.name in self._lock.builds:
-            return not file.is_wheel
-        is_admitted = pin.name == self._injected or admits(file.requires_python, inputs.python)
-        return is_admitted and not accepted_tags(inputs.python, inputs.platform).isdisjoint(
-            file.tags
-        )
-
-    def _requires(self, name: str) -> tuple[str, ...]:
-        pin = self._pins.get(name)
-        if pin is None or name == self._injected or name in self._lock.builds:
-            return ()
-        wheel = next(file for file in self._files(pin) if self._fits(pin, file))
-        published = self._sources[0].published(wheel)
+    @cache
+    def requires(name: str) -> tuple[str, ...]:
+        published = sources[0].published(wheels[name]) if name in wheels else None
         return () if published is None else published.requires_dist
 
-    def _unmet(self) -> Iterator[str]:
-        inputs, names = self._lock.inputs, self._pins.keys()
-        roots = (*inputs.requirements, *inputs.floors)
-        requires = cache(self._requires)
-        further = names - {name for name, _ in asked_in(inputs, roots, requires)} - {self._injected}
-        if further and not self._lock.builds:
-            yield f"pins {min(further)}, which nothing asks for"
-        # A build's requirements are known only on its machine; their dependencies are known here.
-        bounds = asked_in(inputs, (*roots, *further), requires)
-        for name, bound in sorted(bounds, key=str):
-            if name not in names:
-                yield f"pins no {name}, which is asked for"
-            elif not bound.contains(self._pins[name].version, prereleases=True):
-                yield f"pins {name} {self._pins[name].version}, and {name}{bound} is asked for"
-        for text in inputs.constraints:
-            constrained = self._pins.get(name_of_line(text))
-            if constrained and not Requirement(text).specifier.contains(
-                constrained.version, prereleases=True
-            ):
-                yield f"pins {constrained.name} {constrained.version} against {text}"
-        own = [text for text in roots if text not in inputs.suite]
-        library = {name for name, _ in asked_in(inputs, own, requires)} | {self._injected}
-        only = self._lock.suite_only
-        if only is not None and ({*only} & library or (names - library - further) - {*only}):
-            yield "says of other packages than the metadata that only the suite brings them"
+    yield from _unmet(lock, pins, requires)
+
+
+def _unmet(
+    lock: Lock, pins: Mapping[str, Pin], requires: Callable[[str], tuple[str, ...]]
+) -> Iterator[str]:
+    inputs, names = lock.inputs, pins.keys()
+    injected = set() if inputs.injected_pin is None else {inputs.injected_pin.name}
+    roots = (*inputs.requirements, *inputs.floors)
+    further = names - {name for name, _ in asked_in(inputs, roots, requires)} - injected
+    if further and not lock.builds:
+        yield f"pins {min(further)}, which nothing asks for"
+    # The dependencies of what a build brings are known here.
+    bounds = asked_in(inputs, (*roots, *further), requires)
+    for name, bound in sorted(bounds, key=str):
+        if name not in names:
+            yield f"pins no {name}, which is asked for"
+        elif not bound.contains(pins[name].version, prereleases=True):
+            yield f"pins {name} {pins[name].version}, and {name}{bound} is asked for"
+    for text in inputs.constraints:
+        pin = pins.get(name_of_line(text))
+        if pin and not Requirement(text).specifier.contains(pin.version, prereleases=True):
+            yield f"pins {pin.name} {pin.version} against {text}"
+    own = [text for text in roots if text not in inputs.suite]
+    library = {name for name, _ in asked_in(inputs, own, requires)} | injected
+    only = lock.suite_only
+    if only is not None and ({*only} & library or (names - library - further) - {*only}):
+        yield "says of other packages than the metadata that only the suite brings them"

@@ -3,7 +3,6 @@
 import datetime
 import hashlib
 import re
-from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -203,7 +202,7 @@ class LockDigests(LazyMapping[str]):
         self._folder = folder
 
     @cached_property
-    def states(self) -> Mapping[str, str]:
+    def states(self) -> dict[str, str]:
         """Size and time of each lock's file at the first call: others may write one now."""
         files = (state.rsplit(" ", 2) for state in tree_states(self._folder))
         return {

@@ -4,12 +4,12 @@ import datetime
 import html
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from pathlib import Path
 
 import msgspec
-from packaging.requirements import Requirement
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 from uv import find_uv_bin
@@ -22,12 +22,9 @@ from compat.lock.layers import locked_in_layers
 from compat.lock.lock_text import parse_exact
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.refusals import last_words, refusal_of_pip
-from compat.lock.sources import NamedBuilds, SourceRelease, for_want_of_builds, shelved
-from compat.lock.uv import Done, FindPython, run_tool
+from compat.lock.uv import FindPython, run_tool
 from compat.loopback import Answering, Loopback
 from compat.plan.platform import build_of, python_remedy
-
-Until = Callable[[str], datetime.datetime | None]
 
 
 class IndexView(Loopback):
@@ -38,7 +35,9 @@ class IndexView(Loopback):
     than a missing page.
     """
 
-    def __init__(self, source: ReleaseSource, until: Until) -> None:
+    def __init__(
+        self, source: ReleaseSource, until: Callable[[str], datetime.datetime | None]
+    ) -> None:
         self._source = source
         self._until = until
         self.hidden: set[str] = set()
@@ -54,14 +53,9 @@ class IndexView(Loopback):
 
         super().__init__(Answer)
 
-    @property
-    def url(self) -> str:
-        return f"{super().url}simple/"
-
     def page(self, name: str) -> tuple[HTTPStatus, str]:
-        package = canonicalize_name(name)
         try:
-            known = self._source.package(package)
+            known = self._source.package(canonicalize_name(name))
         except NoPage:
             return HTTPStatus.NOT_FOUND, ""
         except IndexUnreachable as fault:
@@ -79,24 +73,14 @@ class IndexView(Loopback):
             if artifact.yanked:
                 attributes["data-yanked"] = ""
             listed = " ".join(f'{key}="{html.escape(text)}"' for key, text in attributes.items())
-            lines.append(f"<a {listed}>{html.escape(artifact.filename)}</a>")
-        page = "\n".join(lines)
-        return HTTPStatus.OK, f"<!DOCTYPE html>\n<html><body>\n{page}\n</body></html>\n"
+            lines.append(f"<a {listed}>{html.escape(artifact.filename)}</a>\n")
+        return HTTPStatus.OK, f"<!DOCTYPE html>\n<html><body>\n{''.join(lines)}</body></html>\n"
 
 
 # pip-compile downloads whole wheels where the index has no metadata files, which takes minutes for
 # a large tree.
 _SECONDS = 3600
 _KEPT = ("PATH", "HOME", "TMPDIR", "LANG", "SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-_VERSION = "from importlib.metadata import version; print(version('pip-tools'))"
-_UNSUPPORTED = (
-    "pip-tools cannot change what packages deep in the tree ask for, nor take the lowest version"
-    " ({}); the locker uv can"
-)
-_USUAL_BUILDS = "pip-tools locks for CPython's usual builds alone here; the locker uv for others"
-_ONE_INDEX = (
-    "pip-tools asks no index of a lane's own, here {}; the locker uv does: leave --locker out"
-)
 
 
 class PipToolsLocker:
@@ -128,53 +112,45 @@ class PipToolsLocker:
         return locked_in_layers(self._lock, inputs)
 
     def _lock(self, inputs: Inputs) -> Lock | Refusal:
-        for subject, because in (
-            (", ".join((*inputs.overrides, *inputs.excludes, *inputs.floors)), _UNSUPPORTED),
-            (build_of(inputs.platform), _USUAL_BUILDS),
-            # pip would take every package from whichever index has its newest version.
-            (inputs.index, _ONE_INDEX),
-        ):
-            if subject:
-                sentence = because.format(subject)
-                return Refusal(cause="unsupported", subject=subject, because=sentence)
+        # From a further index pip would take every package whose newest version it has.
+        beyond = (*inputs.overrides, *inputs.excludes, *inputs.floors, inputs.index)
+        if subject := ", ".join(filter(None, (*beyond, build_of(inputs.platform)))):
+            because = (
+                f"pip-tools does not lock {subject} here: it changes no requirement deep in the"
+                " tree, takes no lowest version, asks one index, and locks for CPython's usual"
+                " builds; the locker uv does, so leave --locker out"
+            )
+            return Refusal(cause="unsupported", subject=subject, because=because)
         with self._preparing:
             compiler = self.prepare(inputs.python)
-
-        def resolve(sources: Sequence[SourceRelease] = ()) -> tuple[Pin, ...] | Refusal:
-            return self._resolved(compiler, inputs, sources)
-
-        pins = resolve()
-        if isinstance(pins, Refusal):
-            builds = NamedBuilds((), self._source, None)
-            refusal = for_want_of_builds(pins, inputs, builds, resolve)
-            if refusal.cause != "source-only":
-                return refusal
-            because = f"{refusal.because}; pip-tools builds nothing here, the locker uv does"
-            return msgspec.structs.replace(refusal, because=because)
-        injected = () if inputs.injected_pin is None else (inputs.injected_pin,)
-        version = run_tool(
-            [str(compiler), "-c", _VERSION], self._cache, self._environ, _SECONDS
-        ).stdout.strip()
-        return Lock(
-            inputs=inputs,
-            pins=tuple(sorted((*pins, *injected), key=lambda pin: pin.name)),
-            tool=f"pip-tools {version}",
-        )
-
-    def _resolved(
-        self, compiler: Path, inputs: Inputs, sources: Sequence[SourceRelease]
-    ) -> tuple[Pin, ...] | Refusal:
         with (
             IndexView(self._source, inputs.cutoff) as view,
             tempfile.TemporaryDirectory(prefix="compat-lock-") as folder,
         ):
-            done = self._compile(compiler, inputs, view.url, Path(folder), sources)
+            bounds, roots = (Path(folder) / name for name in ("bounds.txt", "roots.in"))
+            bounds.write_text("\n".join(inputs.constraints), encoding="utf-8")
+            lines = (*inputs.requirements, "-c bounds.txt")
+            roots.write_text("\n".join(lines), encoding="utf-8")
+            command = [
+                *(str(compiler), "-m", "piptools", "compile", "roots.in", "--output-file=-"),
+                *("--quiet", "--no-header", "--no-annotate", "--allow-unsafe", "--strip-extras"),
+                *("--no-emit-index-url", "--no-emit-trusted-host", "--resolver=backtracking"),
+                *("--pip-args=--only-binary=:all:", f"--index-url={view.url}simple/"),
+            ]
+            done = run_tool(command, Path(folder), self._environ, _SECONDS)
         if view.unreachable is not None:
             raise view.unreachable
         if done.returncode == 0:
-            lines = (line for line in done.stdout.splitlines() if line.strip())
-            exact = (parse_exact(line) for line in lines if not line.startswith(("#", "-")))
-            return tuple(self._pin(inputs, name, version) for name, version in exact)
+            listed = (line for line in done.stdout.splitlines() if line.strip())
+            exact = (parse_exact(line) for line in listed if not line.startswith(("#", "-")))
+            pins = [self._pin(inputs, name, version) for name, version in exact]
+            pins += () if inputs.injected_pin is None else (inputs.injected_pin,)
+            own = next(compiler.parents[1].glob("lib/*/site-packages/pip_tools-*.dist-info"))
+            return Lock(
+                inputs=inputs,
+                pins=tuple(sorted(pins, key=lambda pin: pin.name)),
+                tool=f"pip-tools {own.name.split('-')[1].removesuffix('.dist')}",
+            )
         refusal = refusal_of_pip(done.stderr)
         if refusal is None:
             message = last_words(done.stderr)
@@ -185,7 +161,7 @@ class PipToolsLocker:
         """Where pip says missing but a source distribution exists, it is source-only."""
         try:
             missing = Requirement(refusal.subject)
-        except ValueError:
+        except InvalidRequirement:
             return refusal
         name = canonicalize_name(missing.name)
         refusal = msgspec.structs.replace(refusal, hidden=(name,) if name in hidden else ())
@@ -198,25 +174,11 @@ class PipToolsLocker:
             for file in release.artifacts
         ):
             return refusal
-        because = f"{refusal.subject} has no wheel for this cell, only a source distribution"
+        because = (
+            f"{refusal.subject} has no wheel for this cell, only a source distribution; pip-tools"
+            " builds nothing here, the locker uv does"
+        )
         return msgspec.structs.replace(refusal, cause="source-only", because=because)
-
-    def _compile(
-        self, python: Path, inputs: Inputs, url: str, folder: Path, sources: Sequence[SourceRelease]
-    ) -> Done:
-        (folder / "bounds.txt").write_text("\n".join(inputs.constraints), encoding="utf-8")
-        roots = "\n".join((*inputs.requirements, "-c bounds.txt"))
-        (folder / "roots.in").write_text(roots, encoding="utf-8")
-        (folder / "shelf").mkdir()
-        shelved(sources, folder / "shelf")
-        command = [
-            *(str(python), "-m", "piptools", "compile", "roots.in", "--output-file=-", "--quiet"),
-            *("--no-header", "--no-annotate", "--allow-unsafe", "--strip-extras"),
-            *("--no-emit-index-url", "--no-emit-trusted-host", "--no-emit-find-links"),
-            *("--resolver=backtracking", "--pip-args=--only-binary=:all:"),
-            *(f"--index-url={url}", "--find-links=shelf"),
-        ]
-        return run_tool(command, folder, self._environ, _SECONDS)
 
     def _pin(self, inputs: Inputs, name: str, version: Version) -> Pin:
         until, release = inputs.cutoff(name), release_of(self._source.package, name, version)

@@ -27,10 +27,7 @@ from compat.value import Value
 
 
 class LockedFloor(Value, frozen=True, kw_only=True):
-    """The lowest version that a release declares of a dependency, and the locked one (None: none).
-
-    `because` says why they differ.
-    """
+    """A declared minimum, the locked version (None: none), and why they differ."""
 
     package: str
     declared: str
@@ -85,11 +82,9 @@ def inputs_of(
 ) -> Inputs:
     """Return the resolver's inputs for a cell that the plan finds feasible.
 
-    `fresh` and `dated` use the subject's release as published. `lowest` uses the newest release
-    that fits, with its declared minimums as floors. `relaxed` puts the release's own requirements
-    among the roots, so that no resolver has to ignore metadata. Requirements on `kept` packages
-    (normalised names) stay as published. Those on `free` ones lose their bounds, and the rules
-    change the others. Without the suite's requirements only the combination is resolved.
+    `fresh` and `dated` use the subject's release as published, `lowest` its declared minimums as
+    floors, `relaxed` its requirements as roots: those on `kept` packages as published, those on
+    `free` ones without bounds, the others as the rules say.
     """
     matrix = facts.matrix
     common = matrix.requirements
@@ -141,10 +136,8 @@ def locked_cell(
 ) -> Lock | Refusal:
     """Return the locker's answer for a cell that the plan finds feasible.
 
-    In a relaxed cell each published requirement on a package outside the axes may give way, and as
-    few do as the resolver allows. `near` are sets of packages whose requirements gave way in
-    similar cells; they are tried before all requirements are freed. For each `failed` import one of
-    its packages takes another version, if possible.
+    In a relaxed cell as few published requirements as possible give way, first those of `near`,
+    which gave way in similar cells. For each `failed` import one package takes another version.
     """
     if cell.recipe == "relaxed":
         return _Relaxing(facts, cell, locker, package_of).answer(near, failed)
@@ -219,7 +212,17 @@ class _Relaxing:
             return
         for name, version in own.items():
             avoided, free = self._avoided, self._free
-            line = f"{name}{self._beyond(name, version)}{version}"
+            lowest = lowest_of(chain.from_iterable(self._published(name)), exact=True)
+            moves = {
+                direction
+                for direction in ("newer", "older")
+                for axis in self._facts.matrix.packages
+                if self._facts.moved(self._cell, axis.name, direction)
+            }
+            sign = "<" if "older" in moves else "!="
+            if "newer" in moves or (lowest is not None and version < lowest):
+                sign = ">"
+            line = f"{name}{sign}{version}"
             lines = tuple(old for old in avoided.get(name, ()) if "==" not in old)
             self._free = free | {name} & self._bounded
             self._avoided = avoided | {name: (*lines, line)}
@@ -231,15 +234,6 @@ class _Relaxing:
                 self._kept = self._soft
                 return
             self._avoided, self._free = avoided, free
-
-    def _beyond(self, name: str, version: Version) -> str:
-        lowest = lowest_of(chain.from_iterable(self._published(name)), exact=True)
-        if lowest is not None and version < lowest:
-            return ">"
-        axes = [axis.name for axis in self._facts.matrix.packages]
-        if any(self._facts.moved(self._cell, axis, "newer") for axis in axes):
-            return ">"
-        return "<" if any(self._facts.moved(self._cell, axis, "older") for axis in axes) else "!="
 
     def _library(self, near: Iterable[frozenset[str]]) -> Lock | Refusal:
         answer = self.attempt(self._soft)
@@ -334,7 +328,11 @@ class _Relaxing:
         pins = lock.versions
         # A rule may also lift others' requirements on its package, or the date.
         alone = self._soft - self._facts.rules.relaxations(self._cell).keys() - self._free
-        met = {n for n in alone if n in pins and _admits(self._published(n), pins[n])}
+        met = {
+            name
+            for name in alone & pins.keys()
+            if all(s.contains(pins[name], prereleases=True) for s in self._published(name))
+        }
         self._lock, self._kept, self._asked = lock, kept | met, kept
 
     def _put_back(self, names: Sequence[str], fails: bool = False) -> bool:
@@ -455,10 +453,7 @@ def _lines(inputs: Inputs) -> tuple[tuple[str, ...], ...]:
 def lock_cell(
     locker: Locker, inputs: Inputs, package_of: PackageOf, margin_days: int
 ) -> Lock | Refusal:
-    """Each package that the date hid from the resolver is shown as of the next sufficient moment:
-    its own first release, then the releases of the replaced pins, then now. So the date moves no
-    further than it must.
-    """
+    """Shows each package that the date hid as of the next sufficient moment, not earlier."""
     for _ in range(_ROUNDS):
         answer = locker.lock(inputs)
         if isinstance(answer, Lock) or not (inputs.cutoffs or inputs.injected_pin):
@@ -477,11 +472,7 @@ def moment_after(uploaded: datetime.datetime, margin_days: int) -> datetime.date
 
 
 def distances(releases: Sequence[Version], asked: Sequence[SpecifierSet]) -> Mapping[Version, int]:
-    """Return how many releases each pin lies from the nearest requested one.
-
-    A pinned version that the index has lost counts as one of them. Empty where any version is
-    allowed.
-    """
+    """How many releases each pin lies from the nearest requested one; empty where all are."""
     if not any(map(str, asked)):
         return {}
     named = [c for s in asked for c in s if c.operator != "==="]
@@ -509,10 +500,6 @@ def final_versions(package: Package) -> list[Version]:
         for release in package.releases
         if not release.version.is_prerelease and release.has_usable_file
     ]
-
-
-def _admits(specifiers: Iterable[SpecifierSet], version: Version) -> bool:
-    return all(specifier.contains(version, prereleases=True) for specifier in specifiers)
 
 
 def _lowest(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) -> Inputs:
@@ -615,7 +602,14 @@ def _widened(
         until = inputs.cutoff(package)
         if until is None:
             continue
-        uploads = [package_of(package).first_uploaded, *_replacements(inputs, package_of)]
+        uploads = [package_of(package).first_uploaded]
+        # The date of each release that replaces a published pin exactly, without a cutoff.
+        free = {cutoff.package for cutoff in inputs.cutoffs if cutoff.until is None}
+        for requirement in map(Requirement, {*inputs.requirements, *inputs.overrides}):
+            name = canonicalize_name(requirement.name)
+            if name in free and (asked := requirement.specifier):
+                admitted = [r for r in package_of(name).releases if asked.contains(r.version)]
+                uploads += [r.uploaded for r in admitted if len(admitted) == 1]
         moments = sorted(
             moment_after(upload, margin_days) for upload in uploads if upload is not None
         )
@@ -626,17 +620,3 @@ def _widened(
         cutoffs = tuple(sorted((*others, freed), key=lambda cutoff: cutoff.package))
         return msgspec.structs.replace(inputs, cutoffs=cutoffs)
     return None
-
-
-def _replacements(inputs: Inputs, package_of: PackageOf) -> Iterator[datetime.datetime | None]:
-    """The date of each release that replaces a published pin exactly, without a cutoff."""
-    free = {cutoff.package for cutoff in inputs.cutoffs if cutoff.until is None}
-    for requirement in map(Requirement, {*inputs.requirements, *inputs.overrides}):
-        name = canonicalize_name(requirement.name)
-        if name not in free or not requirement.specifier:
-            continue
-        admitted = [
-            r for r in package_of(name).releases if requirement.specifier.contains(r.version)
-        ]
-        if len(admitted) == 1:
-            yield admitted[0].uploaded

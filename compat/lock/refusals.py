@@ -59,9 +59,7 @@ def _judged(text: str) -> list[Judged]:
 
 
 def refusal_of_uv(text: str) -> Refusal | None:
-    """uv prints a derivation. Its first sentence is its root and joins two or three facts in no
-    fixed order; the weightiest decides.
-    """
+    """uv's first sentence joins two or three facts in no fixed order; the weightiest decides."""
     if "No solution found" not in text and "Failed to" not in text:
         return None
     story = _story(text, r"(?:No solution found[^:]*?dependencies:?|error:)")
@@ -95,9 +93,7 @@ def refusal_of_uv(text: str) -> Refusal | None:
 
 
 def _decisive(root: str) -> Judged | None:
-    """A missing file of some versions is irrelevant beside a conflict over the package: it only
-    rounds off the range in uv's text.
-    """
+    """A missing file of some versions is irrelevant beside a conflict over the package."""
     judged = _judged(root)
     dependents = {fact.who for _, fact in judged}
     weighed = [(c, f) for c, f in judged if c != "no-artifact" or f.what not in dependents]
@@ -138,9 +134,8 @@ def needs_builds(refusal: Refusal, pins: Sequence[Pin]) -> Refusal:
 
 
 def refusal_of_pip(text: str) -> Refusal | None:
-    """pip reports a version that requires another Python as missing, and lists it before among the
-    ignored ones. In a traceback it shows who requires what; its own sentence names only lines of a
-    file.
+    """pip reports a version for another Python as missing, and lists it before among the ignored
+    ones. Only in a traceback it shows who requires what.
     """
     story = _story(text, r"ERROR:")
     if _PIP_SET_UP.search(story):
@@ -152,9 +147,16 @@ def refusal_of_pip(text: str) -> Refusal | None:
     place = -1 if listed is None else listed.start()
     stated = [(c, f) for c, f in judged if c != "conflict" or (f.line == place and not f.who)]
     first = min(stated, key=lambda each: each[1].line, default=None)
-    refusal = _pip_conflict(wishes) if first is None else _refusal(*first, story)
-    if refusal is None:
-        return None
+    if first is not None:
+        refusal = _refusal(*first, story)
+    else:
+        sentences = {wish.requirement: _sentence(wish) for wish in wishes}
+        if len(sentences) < 2:
+            return None
+        depended = [wish.requirement for wish in wishes if wish.who]
+        because = cut_reason(tool_message(" and ".join(sentences.values())))
+        subject = (depended or [*sentences])[0]
+        refusal = Refusal(cause="conflict", subject=subject, because=because)
     # pip does not show which releases lack a wheel: any package that it mentions may.
     spoken_of = dict.fromkeys(f.what for f in ([first[1]] if first else []) + wishes)
     refusal = msgspec.structs.replace(refusal, wheelless=tuple(spoken_of))
@@ -165,15 +167,6 @@ def refusal_of_pip(text: str) -> Refusal | None:
         return refusal
     because = tool_message(f"{refusal.subject} asks for another Python")
     return msgspec.structs.replace(refusal, cause="requires-python", because=because)
-
-
-def _pip_conflict(wishes: Sequence[Demand]) -> Refusal | None:
-    sentences = {wish.requirement: _sentence(wish) for wish in wishes}
-    if len(sentences) < 2:
-        return None
-    depended = [wish.requirement for wish in wishes if wish.who]
-    because = cut_reason(tool_message(" and ".join(sentences.values())))
-    return Refusal(cause="conflict", subject=(depended or [*sentences])[0], because=because)
 
 
 def tool_message(text: str) -> str:

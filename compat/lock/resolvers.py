@@ -5,7 +5,7 @@ Single-line formats are in `resolvers.toml`; lists of requirements are parsed he
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from typing import Any, Literal
 
@@ -65,8 +65,7 @@ def grammar_of(package: str, name: str) -> dict[str, Any]:
     return tables
 
 
-def _grammar() -> dict[str, Any]:
-    return grammar_of("compat.lock", "resolvers.toml")
+_grammar = partial(grammar_of, "compat.lock", "resolvers.toml")
 
 
 class Demand(Value, frozen=True):

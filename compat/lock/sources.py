@@ -57,11 +57,7 @@ class NamedBuilds:
                         yield item
 
     def sources(self, inputs: Inputs, name: str, *, newest: bool) -> Iterator[SourceRelease]:
-        """Yield the releases of a package, newest first, that the date shows and that have no
-        fitting wheel.
-
-        Named or not; with `newest` only those that are newer than any with a wheel.
-        """
+        """Releases that only a build gives, newest first; `newest`: only those above any wheel."""
         for release in reversed(self._releases(name)):
             item = _source_release(name, release, inputs)
             if item is not None:
@@ -129,9 +125,7 @@ def shelved(releases: Sequence[SourceRelease], folder: Path) -> None:
 def pure_wheel(
     name: str, version: str, headers: Iterable[str] = (), modules: Mapping[str, str] | None = None
 ) -> tuple[str, bytes]:
-    """Return the file name and the content of a wheel for any Python; equal wheels are equal
-    bytes.
-    """
+    """Return file name and content of a wheel for any Python; equal wheels are equal bytes."""
     stem = f"{name.replace('-', '_')}-{version}"
     metadata = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *headers]
     tags = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"

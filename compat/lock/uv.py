@@ -97,10 +97,7 @@ class UvLocker:
         builds: NamedBuilds | None = None,
         shown: Sequence[SourceRelease] = (),
     ) -> None:
-        """`environ` is the caller's environment; uv sees only what it needs of it.
-
-        `shown` are releases that no index has, with their requirements: see `mixed.py`.
-        """
+        """`shown` are releases that no index has, with their requirements: see `mixed.py`."""
         self._settings = settings
         self._environ = {key: environ[key] for key in _KEPT if key in environ}
         # The minimum macOS of a lock for one.
@@ -118,10 +115,8 @@ class UvLocker:
         return locked_in_layers(self._ask, inputs)
 
     def _lock(self, inputs: Inputs) -> Lock | Refusal:
-        """A release with a named build is first shown without requirements.
-
-        When uv takes it, it is built and shown with its own. So only chosen releases are built, and
-        a failure before holds for any requirements.
+        """A release with a named build is first shown without requirements, and built once uv takes
+        it. So only chosen releases are built, and a failure before holds for any requirements.
         """
         if build_of(inputs.platform) and self._find_python(inputs.python) is None:
             # uv takes the tags of other builds from the interpreter alone.
@@ -166,9 +161,7 @@ class UvLocker:
                 return _lock_of(inputs, pins, shelf)
 
     def _with_floors(self, inputs: Inputs, shown: Sequence[SourceRelease]) -> Inputs | Refusal:
-        """Requirements of the matrix and its suite, except exact pins, do not count. The floors are
-        the subject's, and a test tool without a lower bound would get its first release.
-        """
+        """Other ranges do not count: a test tool without a bound would get its first release."""
         if not inputs.floors:
             return inputs
         exact = (text for text in inputs.requirements if "==" in text)
@@ -186,20 +179,25 @@ class UvLocker:
         self, inputs: Inputs, releases: Sequence[SourceRelease], *options: str
     ) -> Sequence[Pin] | Refusal:
         with tempfile.TemporaryDirectory(prefix="compat-lock-") as folder:
-            arguments = [*self._arguments(inputs, Path(folder)), *options]
+            place = Path(folder)
+            arguments = [*self._arguments(inputs, place), *options]
             if releases:
-                shelf = Path(folder) / "shelf"
-                shelf.mkdir()
-                shelved(releases, shelf)
+                (place / "shelf").mkdir()
+                shelved(releases, place / "shelf")
                 arguments.append("--find-links=shelf")
-            done = run_tool(arguments, Path(folder), self._environ, _SECONDS)
+            done = run_tool(arguments, place, self._environ, _SECONDS)
         if done.returncode == 0:
             return decode_pins(done.stdout)
         return refused(inputs.cell, done.stderr)
 
     def _arguments(self, inputs: Inputs, folder: Path) -> list[str]:
+        lists = {"roots": inputs.requirements}
+        lists |= {name: getattr(inputs, name) for name in ("overrides", "constraints", "excludes")}
+        for name, lines in lists.items():
+            text = "".join(f"{line}\n" for line in lines)
+            (folder / f"{name}.txt").write_text(text, encoding="utf-8")
         arguments = [
-            *(find_uv_bin(), "pip", "compile", _listed(folder, "roots.txt", inputs.requirements)),
+            *(find_uv_bin(), "pip", "compile", "roots.txt"),
             *("--no-config", "--no-progress", "--color=never", "--no-header", "--no-annotate"),
             *("--generate-hashes", "--no-python-downloads", "--only-binary=:all:"),
             f"--python-version={inputs.python}",
@@ -210,9 +208,8 @@ class UvLocker:
         python = self._find_python(inputs.python)
         if python is not None:
             arguments.append(f"--python={python}")
-        for name in ("overrides", "constraints", "excludes"):
-            if lines := getattr(inputs, name):
-                arguments += [f"--{name}", _listed(folder, f"{name}.txt", lines)]
+        for name in (name for name, lines in lists.items() if lines and name != "roots"):
+            arguments += [f"--{name}", f"{name}.txt"]
         if inputs.as_of is not None:
             arguments.append(f"--exclude-newer={moment_text(inputs.as_of)}")
             for cutoff in inputs.cutoffs:
@@ -238,9 +235,7 @@ def _taken(pins: Sequence[Pin], shelf: Mapping[Pin, SourceRelease]) -> list[Pin]
 
 
 def index_arguments(settings: IndexSettings, further: str = "") -> list[str]:
-    """They rank equally where they are merged or a lock has a further one. That one may have
-    unrelated pre-releases, so it must not hide the final releases of the others.
-    """
+    """A further index may have unrelated pre-releases, so it hides no other's final releases."""
     strategy = "unsafe-best-match" if settings.merged or further else "first-index"
     urls = (*settings.extra_index_urls, *([further] if further else []))
     extras = (f"--index={url}" for url in urls)
@@ -258,8 +253,3 @@ def refused(subject: str, stderr: str) -> Refusal:
         hint = "check the network and the index, then again"
         raise IndexUnreachable.of(f"uv could not lock {subject}: {words}", hint=hint)
     raise ToolFailed.of(f"uv could not lock {subject}: {words}")
-
-
-def _listed(folder: Path, name: str, lines: tuple[str, ...]) -> str:
-    (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return name

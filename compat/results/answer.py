@@ -55,13 +55,9 @@ def blame_of(capability: Capability, faults: Iterable[CapabilityFault]) -> Blame
 class Score(StrictValue, frozen=True, kw_only=True):
     """How many capabilities of a cell pass, and the failing ones by who is at fault.
 
-    `combination` counts failures by the combination, including unexplained ones. `release` counts
-    failures in every combination of the release, `gone` those that need packages no longer on the
-    index, and `absent` what the release does not offer. `finished` is false where the tests did not
-    run to their end, or none was reached.
-
-    `words` prints it: `123 of 125 work; 2 fail in every combination of this release`; empty where
-    no capability was tried.
+    `combination` includes unexplained failures, `gone` counts those that need packages no longer on
+    the index, and `absent` what the release does not offer. `finished` is false where the tests did
+    not run to their end, or none was reached. `words` prints it; empty where none was tried.
     """
 
     passing: int = 0
@@ -73,7 +69,14 @@ class Score(StrictValue, frozen=True, kw_only=True):
     words: str = ""
 
     def __post_init__(self) -> None:
-        derive(self, words=self._words())
+        parts = (
+            (self.combination, "fails", "fail", "in this combination"),
+            (self.release, "fails", "fail", "in every combination of this release"),
+            (self.gone, "is", "are", "not available today"),
+        )
+        counted = (f"{n} {verb if n == 1 else verbs} {end}" for n, verb, verbs, end in parts if n)
+        stopped = () if self.finished else ("the tests did not run to their end",)
+        derive(self, words="; ".join((self.head, *counted, *stopped)) if self.asked else "")
 
     @classmethod
     def of(
@@ -106,20 +109,6 @@ class Score(StrictValue, frozen=True, kw_only=True):
         if self.passing == self.asked:
             return "the 1 asked works" if self.asked == 1 else f"all {self.asked} work"
         return f"{self.passing} of {self.asked} {'works' if self.passing == 1 else 'work'}"
-
-    def _words(self) -> str:
-        fail, fails = "fail", "fails"
-        parts = (
-            (self.combination, f"{fails if self.combination == 1 else fail} in this combination"),
-            (
-                self.release,
-                f"{fails if self.release == 1 else fail} in every combination of this release",
-            ),
-            (self.gone, f"{'is' if self.gone == 1 else 'are'} not available today"),
-        )
-        counted = (f"{number} {words}" for number, words in parts if number)
-        stopped = () if self.finished else ("the tests did not run to their end",)
-        return "; ".join((self.head, *counted, *stopped)) if self.asked else ""
 
 
 class KnownRefusal(StrictValue, frozen=True, kw_only=True):
@@ -295,9 +284,7 @@ class Answer(StrictValue, frozen=True, kw_only=True):
 
     @property
     def doubts(self) -> int:
-        """The number of failing or unknown capabilities of the combination; unfinished tests count
-        as one more.
-        """
+        """Failing or unknown capabilities of the combination; unfinished tests count as one."""
         stopped = self.kind == "partial" and not self.score.finished
         return self.score.combination + len(self.untried) + int(stopped)
 

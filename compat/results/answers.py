@@ -23,14 +23,16 @@ import msgspec
 from packaging.version import Version
 
 from compat.declare.load import Declared
-from compat.errors import CompatError, Fault
+from compat.declare.matrix import Matrix
+from compat.errors import CompatError, Fault, RecordError
 from compat.index.release import Catalogue
+from compat.lock.lock_text import locked_version
 from compat.plan.cell import HEAD, Cell, Coordinate, Recipe
 from compat.plan.plan import Fate, Feasible, Infeasible
 from compat.results.answer import Answer
 from compat.results.judge import EvaluationContext
 from compat.results.learnt import PlainAnswer
-from compat.results.record import Capability, Record
+from compat.results.record import Capability
 from compat.results.record_files import DayFile, RecordFiles
 from compat.results.runs import CellRuns, History, Run
 from compat.results.snapshot import Snapshot, Untried
@@ -38,16 +40,16 @@ from compat.run.outcome import Failed, Outcome, Passed, parse_outcome
 from compat.value import LazyMapping, decode_hook, encode_hook
 
 T = TypeVar("T")
-VERSION = 5
+VERSION = 6
 # The number of cached days of a matrix: today, and one other.
 _MOST_DAYS = 2
 # `shared` has values that many rows share, `touched` the cells with runs newer than the answers.
-# What `lasts` in `derived` follows from sources of its own, whose digest it begins with.
+# `derived` has what the answers follow from, and what follows from them. What `lasts` in it follows
+# from sources of its own, whose digest it begins with.
 _TABLES = """
-CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL,
-    mtime_ns INTEGER NOT NULL, newest REAL, fault TEXT
+    mtime_ns INTEGER NOT NULL, newest REAL, faults BLOB NOT NULL
 );
 CREATE TABLE runs (
     cell TEXT NOT NULL, name TEXT NOT NULL, file INTEGER NOT NULL, body BLOB NOT NULL,
@@ -78,20 +80,11 @@ class Sources(NamedTuple):
     plan: bytes
     judging: bytes
     learnt: bytes
-    locks: Mapping[str, str]
-
-    @property
-    def digest(self) -> bytes:
-        locks = msgspec.msgpack.encode(sorted(self.locks.items()))
-        return hashlib.blake2b(msgspec.msgpack.encode((*self[:3], locks))).digest()
+    locks: dict[str, str]
 
 
 class Before(NamedTuple):
-    """The previous answers that are still valid.
-
-    The statuses of the plan, None if outdated; the answers of cells with counting runs, and those
-    of cells whose lock is unchanged.
-    """
+    """What still holds: the plan's statuses, if so, and answers, by their runs and locks."""
 
     fates: tuple[Fate, ...] | None = None
     entries: Mapping[str, Answer] = {}
@@ -99,10 +92,7 @@ class Before(NamedTuple):
 
 
 class AnswerTable:
-    """The table of one matrix on one day, in memory if its file is unusable.
-
-    Threads may share one: they read in turn.
-    """
+    """The table of a matrix on a day, in memory if its file is unusable. Threads may share it."""
 
     def __init__(self, folder: Path | None, store: RecordFiles, day: datetime.date) -> None:
         root = os.fsencode(store.folder.absolute())
@@ -130,11 +120,14 @@ class AnswerTable:
         with self._turn:
             self._connection.close()
 
-    def answer(self, sources: Sources, derive: Callable[[Before], Snapshot]) -> None:
+    def answer(
+        self, sources: Sources, matrix: Matrix, derive: Callable[[Before], Snapshot]
+    ) -> None:
         def answered() -> None:
-            state = dict(self.execute("SELECT name, value FROM state"))
-            if state.get("sources") != sources.digest or self.execute("SELECT 1 FROM touched"):
-                self._derive(sources, state, derive)
+            body = self.derived("sources")
+            before = None if body is None else msgspec.msgpack.decode(body, type=Sources)
+            if before != sources or self.execute("SELECT 1 FROM touched"):
+                self._derive(sources, matrix, before, derive)
 
         with self._turn:
             self._answers = lambda: None
@@ -155,8 +148,26 @@ class AnswerTable:
         return self.ask(lambda: self.execute(asked, *values))
 
     @property
-    def runs(self) -> RunsByCell:
-        return RunsByCell(self)
+    def runs(self) -> Mapping[str, CellRuns]:
+        """The runs of each cell, read on first use."""
+
+        def cells() -> list[str]:
+            cells = [cell for (cell,) in self.execute("SELECT DISTINCT cell FROM runs")]
+            if not all(isinstance(cell, str) for cell in cells):
+                raise sqlite3.DatabaseError("a row is damaged")
+            return cells
+
+        def read(cell: str) -> tuple[Run, ...]:
+            if not (runs := self.runs_of(cell)):
+                message = f"the records of {cell} were taken away while they were read"
+                raise CompatError.of(message, hint="ask again")
+            return runs
+
+        every: LazyMapping[CellRuns] = LazyMapping(
+            lambda: self.ask(cells),
+            lambda cell: CellRuns(partial(read, cell)) if cell in every else None,
+        )
+        return every
 
     def runs_of(self, cell: str) -> tuple[Run, ...]:
         return tuple(run for run, _ in self._located(cell))
@@ -172,14 +183,17 @@ class AnswerTable:
         return tuple(self._store.path(name) for (name,) in rows)
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
-        """Only a file with a fault, or one that the table does not know, is read."""
-        newest = dict(self.rows("SELECT path, newest FROM files WHERE fault IS NULL"))
-
-        def known(name: str) -> datetime.datetime | None:
-            moment = newest.get(name)
-            return moment and datetime.datetime.fromtimestamp(moment, datetime.timezone.utc)
-
-        return self._store.damaged(now, known)
+        """The faults of the matrix's own files, as they were read. No file is changed."""
+        asked = "SELECT path, newest, faults FROM files WHERE path NOT LIKE '%/%'"
+        faults = list(self._store.strange())
+        for path, newest, body in self.rows(asked):
+            faults += _decoder(list[Fault]).decode(body)
+            if newest is not None and newest > now.timestamp():
+                moment = datetime.datetime.fromtimestamp(newest, datetime.timezone.utc)
+                message = f"has a start time in the future, {moment.isoformat()}"
+                place = self._store.name(self._store.path(path))
+                faults.append(Fault(code=RecordError.code, path=place, message=message))
+        return tuple(sorted(faults, key=lambda fault: fault.path.partition(":")[0]))
 
     def derived(self, kind: str) -> bytes | None:
         asked = "SELECT body FROM derived WHERE kind = ?"
@@ -228,7 +242,7 @@ class AnswerTable:
                 connection = _read_only(path)
                 with suppress(*_DAMAGE):
                     if connection.execute("PRAGMA user_version").fetchone() == (VERSION,):
-                        connection.execute("SELECT name FROM state").fetchone()
+                        connection.execute("SELECT kind FROM derived").fetchone()
                         return connection
                 connection.close()
         memory = sqlite3.connect(":memory:", check_same_thread=False)
@@ -302,40 +316,36 @@ class AnswerTable:
         }
         if gone or changed:
             numbers = [known[path][0] for path in gone]
-            read = partial(map, self._day_of, changed.items())
+
+            def read() -> Iterator[tuple[str, tuple[int, int], DayFile]]:
+                for path, state in changed.items():
+                    yield path, state, self._store.read(self._store.path(path))
+
             self._change(partial(_with_records, numbers=numbers, read=read))
         return len(gone) + len(changed)
 
-    def _day_of(self, changed: tuple[str, tuple[int, int]]) -> tuple[str, tuple[int, int], DayFile]:
-        return *changed, self._store.read(self._store.path(changed[0]))
-
     def _derive(
-        self, sources: Sources, state: Mapping[str, bytes], derive: Callable[[Before], Snapshot]
+        self,
+        sources: Sources,
+        matrix: Matrix,
+        last: Sources | None,
+        derive: Callable[[Before], Snapshot],
     ) -> None:
-        before = self._before(sources, state)
+        before = self._before(sources, matrix, last)
         known = derive(before)
         refuting = msgspec.msgpack.encode(sorted(known.attribution.refuting))
         if before.entries and refuting != self.derived("refuting"):
             # A declaration excuses failures in any release.
             known = derive(before._replace(entries={}))
-        state = {
-            "sources": sources.digest,
-            "plan": sources.plan,
-            "judging": sources.judging,
-            "locks": msgspec.msgpack.encode(dict(sources.locks)),
-        }
-        self._change(partial(_with_answers, known=known, state=state, refuting=refuting))
+        derived = {"sources": msgspec.msgpack.encode(sources), "refuting": refuting}
+        self._change(partial(_with_answers, known=known, derived=derived))
         self._forget()
 
-    def _before(self, sources: Sources, state: Mapping[str, bytes]) -> Before:
-        """A release is judged again when the runs or the lock of one of its cells have changed: its
-        other cells decide who is at fault.
-        """
-        if state.get("plan") != sources.plan:
+    def _before(self, sources: Sources, matrix: Matrix, last: Sources | None) -> Before:
+        """The other cells of a release decide who is at fault: one change judges all again."""
+        if last is None or last.plan != sources.plan:
             return Before()
-        axes = msgspec.msgpack.decode(state["axes"], type=list[tuple[str, str]])
-        matrix = state["matrix"].decode()
-        entries = AnswerReader(self, matrix, axes, datetime.date.min).entries("1")
+        entries = AnswerReader(self, matrix, datetime.date.min).entries("1")
         fates = tuple(
             Feasible(cell=e.cell)
             if e.obstacle is None
@@ -343,18 +353,17 @@ class AnswerTable:
             for e in entries
             if e.planned and not e.cell.is_in_lane
         )
-        locks = msgspec.msgpack.decode(state["locks"], type=dict[str, str])
-        alike = {cell for cell, lock in sources.locks.items() if locks.get(cell) == lock}
+        alike = {cell for cell, lock in sources.locks.items() if last.locks.get(cell) == lock}
         locked = {e.cell.id: e for e in entries if e.cell.id in alike}
-        if state.get("judging") != sources.judging:
+        if last.judging != sources.judging:
             return Before(fates, {}, locked)
         touched = {cell for (cell,) in self.execute("SELECT cell FROM touched")}
-        touched |= (sources.locks.keys() | locks.keys()) - alike
-        column = [name for name, _ in axes].index(state["subject"].decode())
+        touched |= (sources.locks.keys() | last.locks.keys()) - alike
+        column = [axis.name for axis in matrix.axes].index(matrix.subject)
         releases = {
             parts[column]
             for parts in (cell.partition("+")[0].split("-") for cell in touched)
-            if len(parts) == len(axes)
+            if len(parts) == len(matrix.axes)
         }
         judged = {
             e.cell.id: e
@@ -362,30 +371,6 @@ class AnswerTable:
             if e.latest is not None and e.cell.coordinates[column].text not in releases
         }
         return Before(fates, judged, locked)
-
-
-class RunsByCell(LazyMapping[CellRuns]):
-    """The runs of each cell, read on first use."""
-
-    def __init__(self, table: AnswerTable) -> None:
-        def cells() -> list[str]:
-            cells = [cell for (cell,) in table.execute("SELECT DISTINCT cell FROM runs")]
-            if not all(isinstance(cell, str) for cell in cells):
-                raise sqlite3.DatabaseError("a row is damaged")
-            return cells
-
-        def read(cell: str) -> tuple[Run, ...]:
-            if not (runs := table.runs_of(cell)):
-                message = f"the records of {cell} were taken away while they were read"
-                raise CompatError.of(message, hint="ask again")
-            return runs
-
-        def runs(cell: str) -> CellRuns:
-            if cell not in self:
-                raise KeyError(cell)
-            return CellRuns(partial(read, cell))
-
-        super().__init__(lambda: table.ask(cells), runs)
 
 
 # The body of an answer: its outcome, the fields of `_LIKE` as numbers of `shared`, and the others.
@@ -400,12 +385,9 @@ _Row: Any = tuple[(Failed | bool, *([int] * len(_LIKE)), *_REST)]  # type: ignor
 class AnswerReader:
     """Converts rows to entries; shared values are one object."""
 
-    def __init__(
-        self, table: AnswerTable, matrix: str, axes: Sequence[tuple[str, str]], day: datetime.date
-    ) -> None:
+    def __init__(self, table: AnswerTable, matrix: Matrix, day: datetime.date) -> None:
         self._table = table
         self._matrix = matrix
-        self._axes = axes
         self._day = day
         self._runs = table.runs
         self._coordinate = cache(self._coordinate_of)
@@ -413,7 +395,7 @@ class AnswerReader:
         self._nothing = History((), day)
         # Thousands of cells with nothing but a plan have equal bodies.
         self._alike = lru_cache(maxsize=4096)(self._fields)
-        self._columns = ", ".join(("cell", "recipe", "body", *_columns(axes)))
+        self._columns = ", ".join(("cell", "recipe", "body", *_columns(matrix).values()))
 
     def entries(self, where: str, *values: object) -> list[Answer]:
         asked = f"SELECT {self._columns} FROM answers WHERE {where} ORDER BY place"
@@ -422,13 +404,13 @@ class AnswerReader:
         )
 
     def _coordinate_of(self, number: int, text: str) -> Coordinate:
-        name, short = self._axes[number]
+        axis = self._matrix.axes[number]
         is_local, version = text == HEAD, Version("0" if text == HEAD else text)
-        return Coordinate(axis=name, short=short, version=version, is_local=is_local)
+        return Coordinate(axis=axis.name, short=axis.short, version=version, is_local=is_local)
 
     def _answer(self, cell_id: str, recipe: Recipe, body: bytes, *texts: str) -> Answer:
         cell = Cell(
-            matrix=self._matrix,
+            matrix=self._matrix.name,
             coordinates=tuple([self._coordinate(n, text) for n, text in enumerate(texts)]),
             recipe=recipe,
         )
@@ -457,9 +439,8 @@ class StoredSnapshot(Snapshot):
         super().__init__(declared, catalogue, (), present)
         self._table = table
         self._answers = plain
-        axes = [(axis.name, axis.short) for axis in self.matrix.axes]
-        self._reader = AnswerReader(table, self.matrix.name, axes, present.day)
-        self._columns = dict(zip([name for name, _ in axes], _columns(axes), strict=True))
+        self._reader = AnswerReader(table, self.matrix, present.day)
+        self._columns = _columns(self.matrix)
         self._by_id: dict[str, Answer | None] = {}
 
     @cached_property
@@ -526,21 +507,16 @@ class StoredSnapshot(Snapshot):
     def having(self, versions: Mapping[str, Any], where: str = "lane = 0") -> Iterator[Answer]:
         conditions, values = [where], []
         for axis, wanted in versions.items():
+            column = self._columns[axis]
+            rows = self._table.rows(f"SELECT DISTINCT {column} FROM answers WHERE lane < 2")
             # By version: 2.14 equals 2.14.0, and only one of them is in the table.
-            texts = [text for text, version in self._versions(axis) if version in wanted]
-            conditions.append(f"{self._columns[axis]} IN ({', '.join('?' * len(texts))})")
+            texts = [text for (text,) in rows if locked_version(text) in wanted]
+            conditions.append(f"{column} IN ({', '.join('?' * len(texts))})")
             values += texts
         return iter(self._read(" AND ".join(conditions), *values))
 
     def known_on(self, axis: str, version: Version) -> Iterator[Answer]:
         return self.having({axis: (version,)}, "known = 1 AND lane = 0")
-
-    def _versions(self, axis: str) -> list[tuple[str, Version]]:
-        asked = f"SELECT DISTINCT {self._columns[axis]} FROM answers WHERE lane < 2"
-        return self.once(
-            ("versions", axis),
-            lambda: [(text, Version(text)) for (text,) in self._table.rows(asked)],
-        )
 
     def kept(self, kind: str, form: type[T], make: Callable[[], T]) -> T:
         body = self._table.derived(kind)
@@ -580,13 +556,13 @@ def _with_records(
     shared = _Numbers(connection)
     for path, state, day in read():  # one in memory at a time
         newest = max((record.started.timestamp() for _, record in day.records), default=None)
-        fault = day.faults[0].message if day.faults else None
+        faults = msgspec.msgpack.encode(day.faults)
         asked = (
             "INSERT INTO files VALUES (NULL, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET"
             " size = excluded.size, mtime_ns = excluded.mtime_ns, newest = excluded.newest,"
-            " fault = excluded.fault"
+            " faults = excluded.faults"
         )
-        connection.execute(asked, (path, *state, newest, fault))
+        connection.execute(asked, (path, *state, newest, faults))
         ((number,),) = connection.execute("SELECT id FROM files WHERE path = ?", (path,))
         before = set(connection.execute("SELECT cell, name FROM runs WHERE file = ?", (number,)))
         sound = {(record.cell, name): record for name, record in day.records}
@@ -594,42 +570,35 @@ def _with_records(
         connection.executemany(
             "DELETE FROM runs WHERE cell = ? AND name = ?", before - sound.keys()
         )
-        connection.executemany(
-            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?)",
-            (
-                (*key, number, _sealed(_encoded_run(sound[key], shared)))
-                for key in sound.keys() - before
-            ),
-        )
+        for key in sound.keys() - before:
+            record = sound[key]
+            body = (
+                *(getattr(record, name) for name in _ALONE),
+                str(record.outcome),
+                tuple(map(str, record.outcomes)),
+                shared.of((record.capabilities, record.involved)),
+            )
+            row = (*key, number, _sealed(msgspec.msgpack.encode(body)))
+            connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?)", row)
     connection.executemany("INSERT OR IGNORE INTO touched VALUES (?)", ((c,) for c in touched))
 
 
 def _with_answers(
-    connection: sqlite3.Connection,
-    known: Snapshot,
-    state: Mapping[str, bytes],
-    refuting: bytes,
+    connection: sqlite3.Connection, known: Snapshot, derived: Mapping[str, bytes]
 ) -> None:
-    axes = [(axis.name, axis.short) for axis in known.matrix.axes]
-    columns = dict(zip([name for name, _ in axes], _columns(axes), strict=True))
+    columns = _columns(known.matrix)
     declared = ", ".join(f"{column} TEXT NOT NULL" for column in columns.values())
     script = _ANSWERS.format(axes=declared, release=columns[known.matrix.subject])
     for statement in script.split(";"):
         connection.execute(statement)
     shared = _Numbers(connection)
-    marks = ", ".join("?" * (9 + len(axes)))
+    marks = ", ".join("?" * (9 + len(columns)))
     rows = (_columns_of(entry, shared) for entry in (*known.entries, *known.lanes, *known.checkout))
     connection.executemany(f"INSERT INTO answers VALUES (NULL, {marks})", rows)
     connection.execute("DELETE FROM derived WHERE NOT lasts")
     connection.execute("DELETE FROM touched")
-    every = {
-        **state,
-        "axes": msgspec.msgpack.encode(axes),
-        "subject": known.matrix.subject.encode(),
-        "matrix": known.matrix.name.encode(),
-    }
-    connection.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", every.items())
-    connection.execute("INSERT INTO derived VALUES ('refuting', ?, 0)", (_sealed(refuting),))
+    every = ((kind, _sealed(body)) for kind, body in derived.items())
+    connection.executemany("INSERT INTO derived VALUES (?, ?, 0)", every)
 
 
 def _columns_of(known: Answer, shared: _Numbers) -> tuple[object, ...]:
@@ -653,8 +622,8 @@ def _columns_of(known: Answer, shared: _Numbers) -> tuple[object, ...]:
     )
 
 
-def _columns(axes: Iterable[object]) -> list[str]:
-    return [f"axis_{number}" for number, _ in enumerate(axes)]
+def _columns(matrix: Matrix) -> dict[str, str]:
+    return {axis.name: f"axis_{number}" for number, axis in enumerate(matrix.axes)}
 
 
 # The fields of a run that no other shares; behind them stand its outcomes, and the number of its
@@ -665,16 +634,6 @@ _Body: Any = tuple[(*(_OF_RUN[n] for n in _ALONE), str, tuple[str, ...], int)]  
 _SHARED: dict[str, Any] = {name: _TYPES[name] for name in _LIKE} | {
     "tried": tuple[tuple[Capability, ...], tuple[str, ...]],
 }
-
-
-def _encoded_run(record: Record, shared: _Numbers) -> bytes:
-    body = (
-        *(getattr(record, name) for name in _ALONE),
-        str(record.outcome),
-        tuple(map(str, record.outcomes)),
-        shared.of((record.capabilities, record.involved)),
-    )
-    return msgspec.msgpack.encode(body)
 
 
 def _run(cell: str, data: bytes, shared: Callable[[int, str], Any]) -> Run:

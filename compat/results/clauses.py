@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,12 +56,10 @@ class Clause(StrictValue, frozen=True, kw_only=True):
 
 
 class FileClause(StrictValue, frozen=True, kw_only=True):
-    """A line of a file that fails at import on these Python series, in every release with the same
-    file.
+    """A line of a file that fails at import on these Python series, in every release with the file.
 
-    `sha256` is the file's digest as in a wheel's RECORD; `releases` are those of the subject whose
-    wheel has it. `cell` failed with `outcome`, and `works`, which differs only in a newer Python,
-    got past the import.
+    `sha256` is as in a wheel's RECORD; `releases` are those of the subject whose wheel has it.
+    `cell` failed with `outcome`; `works`, with a newer Python alone, got past the import.
     """
 
     path: _Words
@@ -119,7 +117,16 @@ class ClauseBook:
 
     def answer(self, sets: Iterable[Facts], python: str) -> tuple[Clause, ...]:
         """A cell has a set for each release of the subject that a resolver could take."""
-        answers = [self._of(facts, python) for facts in sets]
+        # The one with the fewest facts, the first by their order; one of a missing build only where
+        # there is no other.
+        answers = [
+            min(
+                self._all_of(facts, python),
+                key=lambda clause: (is_spurious(clause.failed), len(clause.facts), clause.facts),
+                default=None,
+            )
+            for facts in sets
+        ]
         clauses = tuple(filter(None, answers))
         return clauses if len(clauses) == len(answers) else ()
 
@@ -132,16 +139,6 @@ class ClauseBook:
             for needed, clause in self._by_rarest[fact]:
                 if python in clause.pythons and needed <= facts:
                     yield clause
-
-    def _of(self, facts: Facts, python: str) -> Clause | None:
-        """The clause with the fewest facts of this set, the first by their order; one of a missing
-        build only where there is no other.
-        """
-        return min(
-            self._all_of(facts, python),
-            key=lambda clause: (is_spurious(clause.failed), len(clause.facts), clause.facts),
-            default=None,
-        )
 
 
 def united(clauses: Iterable[Clause]) -> tuple[Clause, ...]:
@@ -158,11 +155,7 @@ def united(clauses: Iterable[Clause]) -> tuple[Clause, ...]:
 
 
 class _KeptText(StrictValue, frozen=True, kw_only=True):
-    """The premises of the clauses: on another platform, or with more builds, more can be locked.
-
-    `replaced` are the packages that rules replaced throughout the tree; a file without it has
-    today's.
-    """
+    """The premises of clauses, and these. A file without `replaced` has today's."""
 
     format: Annotated[int, msgspec.Meta(ge=CLAUSES_FORMAT, le=CLAUSES_FORMAT)]
     platform: str
@@ -189,10 +182,14 @@ def encode_clauses(clauses: KeptClauses, matrix: Matrix) -> str:
 
 
 def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
-    """Raises DeclarationError. Conflicts of another platform, or with fewer builds from source, are
-    left out. A package that only a newer rule replaces counts as unreplaced before.
-    """
-    from compat.lock.demands import as_asked, is_fact, replaceable
+    """Leaves out conflicts of another platform, or with fewer builds. Raises DeclarationError."""
+    from compat.lock.demands import (
+        as_asked,
+        is_fact,
+        is_requirement,
+        package_of_fact,
+        replaceable,
+    )
 
     with refused(source, "clauses"):
         document = msgspec.json.decode(text, type=_KeptText)
@@ -218,9 +215,12 @@ def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
         return KeptClauses(files=document.files)
     conflicts = document.clauses
     if document.replaced is not None:
-        replaced_since = {*replaceable(matrix)}.difference(document.replaced)
-        if replaced_since:
-            conflicts = united(_with_asked(clause, replaced_since) for clause in conflicts)
+        replaced_since, now = {*replaceable(matrix)}.difference(document.replaced), list[Clause]()
+        for clause in conflicts if replaced_since else ():
+            spoken = {package_of_fact(fact) for fact in clause.facts if not is_requirement(fact)}
+            facts = {*clause.facts, *map(as_asked, replaced_since - spoken)}
+            now.append(msgspec.structs.replace(clause, facts=tuple(sorted(facts))))
+        conflicts = united(now) if replaced_since else conflicts
         # A package that no rule replaces any more is unreplaced in every cell.
         always = {*map(as_asked, {*document.replaced}.difference(replaceable(matrix)))}
         conflicts = united(
@@ -237,14 +237,6 @@ def refused(source: str, what: str, command: str = "run MATRIX --budget 20m") ->
     except (ValueError, RecursionError) as fault:
         hint = f"compat {command} makes it again once it is deleted"
         raise DeclarationError.of(f"has no {what}: {fault}", path=source, hint=hint) from fault
-
-
-def _with_asked(clause: Clause, packages: Collection[str]) -> Clause:
-    from compat.lock.demands import as_asked, is_requirement, package_of_fact
-
-    spoken_of = {package_of_fact(fact) for fact in clause.facts if not is_requirement(fact)}
-    facts = {*clause.facts, *(as_asked(name) for name in packages if name not in spoken_of)}
-    return msgspec.structs.replace(clause, facts=tuple(sorted(facts)))
 
 
 def _failed(text: str) -> Failed:

@@ -3,7 +3,7 @@ an ordinary cell.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 from packaging.requirements import Requirement
@@ -21,17 +21,13 @@ from compat.run.outcome import Failed, is_before_import
 from compat.value import StrictValue
 
 ChangeKind = Literal["regressed", "fixed", "spurious", "new", "gone", "same"]
-CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
 _RANK: dict[Kind, int] = {"works": 2, "partial": 1, "broken": 0, "infeasible": 0}
 
 
 class Change(StrictValue, frozen=True, kw_only=True):
-    """The change of a cell's verdict.
+    """The change of a cell's verdict: `lost` and `gained` capabilities ceased or began to be `yes`.
 
-    `lost` and `gained` are capabilities that ceased or began to be `yes`.
-
-    `spurious` is a change to or from `flaky`: it is random, so neither a regression nor a fix.
-    `new` is the first result of a cell, `gone` its end.
+    `spurious` is a change to or from `flaky`, which is random; `new` the first result of a cell.
     """
 
     cell: str
@@ -43,11 +39,7 @@ class Change(StrictValue, frozen=True, kw_only=True):
 
 
 def compare(before: Answer | None, after: Answer | None) -> Change:
-    """Return the change from one answer about a cell to the next; None for a cell outside the plan.
-
-    Two partial answers are compared by their capabilities, two working ones by their failures in
-    every combination of the release. Raises ValueError for answers about two cells.
-    """
+    """The change from one answer to the next. Raises ValueError for answers about two cells."""
     cells = {answer.id for answer in (before, after) if answer is not None}
     if len(cells) > 1:
         raise ValueError(f"verdicts of two cells: {', '.join(sorted(cells))}")
@@ -72,9 +64,7 @@ def compare(before: Answer | None, after: Answer | None) -> Change:
 
 
 def change_kind(before: Kind | None, after: Kind | None) -> ChangeKind:
-    """A ruled-out cell is equal to a broken one; changes to and from flaky are random; an unknown
-    cell is new once known.
-    """
+    """A ruled-out cell equals a broken one, flaky changes are random, and known cells are new."""
     if before == after:
         return "same"
     if after is None or after == "unknown":
@@ -95,11 +85,7 @@ Difference = Literal["breaks", "mends", "same", "flaky", "unknown"]
 
 
 class CapabilityDifference(StrictValue, frozen=True, kw_only=True):
-    """A capability whose status changed.
-
-    `after` is None where the checkout's run did not report it; `subject` is the exception and its
-    place.
-    """
+    """A changed capability; `after` is None where the checkout's run did not report it."""
 
     id: str
     before: Status | None
@@ -113,11 +99,10 @@ class CapabilityDifference(StrictValue, frozen=True, kw_only=True):
 
 
 class CellDifference(StrictValue, frozen=True, kw_only=True):
-    """The comparison of one combination: the checkout's cell, the release's, and the difference.
+    """The checkout's cell, the release's, and the difference.
 
     It `breaks` when something that worked fails, or when it installs only with the checkout, and
-    fails. It is `flaky` when runs of the same files disagree, `unknown` when one side has no
-    result. `moved` are packages with other versions in the two locks.
+    fails. `moved` are packages with other versions in the two locks.
     """
 
     cell: str
@@ -169,9 +154,7 @@ def _is_not_installed(answer: Answer) -> bool:
 
 
 def _changes(before: Answer, after: Answer) -> Iterator[CapabilityDifference]:
-    """The capabilities that began or ceased to be `yes`; none where one side ran no test, as its
-    outcome is enough.
-    """
+    """None where one side ran no test, as its outcome is enough."""
     for outcome in (before.outcome, after.outcome):
         if outcome is None or (isinstance(outcome, Failed) and outcome.stage in BEFORE_TESTS):
             return
@@ -191,10 +174,8 @@ def _changes(before: Answer, after: Answer) -> Iterator[CapabilityDifference]:
 class LaneCell(StrictValue, frozen=True, kw_only=True):
     """A cell of a variant, its result, and the ordinary cell with which it is compared.
 
-    `against` is empty where no ordinary cell of the same release and Python works: then nothing
-    shows that the variant is at fault. `in_part` means that it works only in part. `is_broken`
-    means that something fails only here, once the packages are installed. `floors` are those of a
-    lowest cell, as locked.
+    Without a working one `against` is empty: nothing shows that the variant is at fault. `in_part`:
+    that one works only in part. `is_broken`: something fails only here, once all is installed.
     """
 
     cell: str
@@ -220,51 +201,43 @@ class LaneAlert(StrictValue, frozen=True, kw_only=True):
 
 
 class LaneReport(StrictValue, frozen=True, kw_only=True):
-    """The cells of each variant of a matrix, in the order of the plan, and one alert for each thing
-    that breaks some.
-    """
+    """The cells of each variant in the order of the plan, and an alert for each that breaks."""
 
     cells: tuple[LaneCell, ...]
     alerts: tuple[LaneAlert, ...]
 
 
 def lane_report(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> LaneReport:
-    pairs = [(entry.cell, _lane_cell(known, entry, lock_of)) for entry in known.lanes]
-    cells = tuple(row for _, row in pairs)
-    return LaneReport(cells=cells, alerts=tuple(_alerts(known, pairs)))
-
-
-def _lane_cell(known: Snapshot, entry: Answer, lock_of: Callable[[str], Lock | None]) -> LaneCell:
-    against = _ordinary(known, entry.cell)
-    lock = None if entry.lock_digest is None else lock_of(entry.cell.id)
-    return LaneCell(
-        cell=entry.cell.id,
-        lane=entry.cell.recipe,
-        verdict=entry.kind,
-        outcome="" if entry.outcome is None else str(entry.outcome),
-        because="" if entry.obstacle is None else entry.obstacle.because,
-        against="" if against is None else against.cell.id,
-        in_part=against is not None and against.kind == "partial",
-        is_broken=against is not None and _breaks(entry, against),
-        floors=() if lock is None else tuple(_floors(known, entry.cell, lock)),
-    )
-
-
-def _floors(known: Snapshot, cell: Cell, lock: Lock) -> Iterator[LockedFloor]:
-    for floor in locked_floors(lock):
-        because = ""
-        if not floor.is_exact and floor.installed is not None:
-            asked = Requirement(floor.declared)
-            because = why_not_lowest(known.feasibility, cell, asked, floor.installed)
-        yield msgspec.structs.replace(floor, because=because)
+    pairs = []
+    for entry in known.lanes:
+        against = _ordinary(known, entry.cell)
+        is_comparable = against is not None and entry.is_tested and entry.kind != "works"
+        further = set() if against is None else {*entry.fails}.difference(against.fails)
+        fails = entry.kind == "broken" or bool(further)
+        lock, floors = None if entry.lock_digest is None else lock_of(entry.cell.id), []
+        for floor in () if lock is None else locked_floors(lock):
+            because = ""
+            if not floor.is_exact and floor.installed is not None:
+                asked = Requirement(floor.declared)
+                because = why_not_lowest(known.feasibility, entry.cell, asked, floor.installed)
+            floors.append(msgspec.structs.replace(floor, because=because))
+        row = LaneCell(
+            cell=entry.cell.id,
+            lane=entry.cell.recipe,
+            verdict=entry.kind,
+            outcome="" if entry.outcome is None else str(entry.outcome),
+            because="" if entry.obstacle is None else entry.obstacle.because,
+            against="" if against is None else against.cell.id,
+            in_part=against is not None and against.kind == "partial",
+            is_broken=is_comparable and fails and not is_before_import(entry.outcome),
+            floors=tuple(floors),
+        )
+        pairs.append((entry.cell, row))
+    return LaneReport(cells=tuple(row for _, row in pairs), alerts=tuple(_alerts(known, pairs)))
 
 
 def _ordinary(known: Snapshot, cell: Cell) -> Answer | None:
-    """The ordinary cell of the same release and Python that works.
-
-    For a pre-release it is that of the version before it, else the one of the same combination
-    first, then the newest.
-    """
+    """The working cell of the same release and Python; for a pre-release, of the version before."""
     matrix, axis = known.matrix, lane_axis(known.matrix, cell)
     if axis is not None:
         awaited = cell.on(axis.name).version
@@ -291,12 +264,6 @@ def _ordinary(known: Snapshot, cell: Cell) -> Answer | None:
 
 def _is_working(entry: Answer) -> bool:
     return entry.is_tested and entry.kind in ("works", "partial")
-
-
-def _breaks(entry: Answer, against: Answer) -> bool:
-    if not entry.is_tested or entry.kind == "works" or is_before_import(entry.outcome):
-        return False
-    return entry.kind == "broken" or bool({*entry.fails}.difference(against.fails))
 
 
 def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator[LaneAlert]:

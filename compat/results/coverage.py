@@ -23,9 +23,8 @@ _RANKED: tuple[EvidenceKind, ...] = ("tested", "smoke", "asked", "inferred", "de
 class Coverage(StrictValue, frozen=True, kw_only=True):
     """How much of a plan has an answer, and from what: numbers of cells by evidence.
 
-    `lockable` counts unanswered cells that have a lock and wait for a run, and `lockable_places`
-    combinations with such a cell. `place_evidence` counts the answered combinations, each by its
-    best evidence.
+    `lockable` cells, and places with one, have a lock and wait for a run. `place_evidence` counts
+    the answered combinations, each by its best evidence.
     """
 
     cells: int

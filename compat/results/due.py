@@ -38,10 +38,7 @@ class Due(StrictValue, frozen=True, kw_only=True):
 
 
 class Agenda(StrictValue, frozen=True, kw_only=True):
-    """The cells that are worth a run now, the most informative first.
-
-    Also those that would be but for the plan: it rules them out, or no longer has them.
-    """
+    """The cells worth a run now, the most informative first, and those that the plan prevents."""
 
     cells: tuple[Due, ...] = ()
     infeasible: tuple[Infeasible, ...] = ()
@@ -49,11 +46,7 @@ class Agenda(StrictValue, frozen=True, kw_only=True):
 
 
 def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
-    """The cells with locks or runs and the quick ones are considered; so are the untested
-    ones near a floor, of a new release, or in a variant of the newest release. `proposed` are cells
-    for which proposals wait. A cell with a lock is never ruled out: the lock proves more than the
-    plan.
-    """
+    """Considers cells with locks or runs, quick ones, and untested ones that are of interest."""
     feasible = dict(_places(snapshot))
     subject = snapshot.matrix.subject_axis
     newest = axis_coordinates(subject, snapshot.catalogue)[-1:] if snapshot.lanes else ()
@@ -120,7 +113,8 @@ def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
             if out is not None and began is not None and out > began:
                 arrived[axis.name].add(version)
     wanted = frozenset(arrived[subject] if newest is None else arrived[subject] | {newest})
-    feasible = list(snapshot.feasible_on(subject, wanted))
+    open_entries = (e for e in snapshot.having({subject: wanted}) if e.planned)
+    feasible = [entry.cell for entry in open_entries if entry.obstacle is None]
     tested = {entry.cell.id for entry in ran}
     for cell in feasible:
         own = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}

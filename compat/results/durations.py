@@ -47,9 +47,7 @@ class Durations:
 
 
 def by_step(seconds: float, like: StepSeconds) -> StepSeconds | None:
-    """Split a run's seconds into steps, in the proportions of another run; None where that one did
-    not reach every step.
-    """
+    """Split seconds in another run's proportions; None where that did not reach every step."""
     parts = (like.install, like.import_, like.suite, like.overhead)
     if None in parts or not (whole := sum(part or 0.0 for part in parts)):
         return None
@@ -60,12 +58,7 @@ def by_step(seconds: float, like: StepSeconds) -> StepSeconds | None:
 def seconds_left(
     running: Iterable[float | None], waiting: Iterable[float | None], workers: int
 ) -> float | None:
-    """Return the seconds until all is done: the rest of each running cell, and each waiting one;
-    None when all are unknown.
-
-    A cell that runs longer than expected has no known rest; its time is never subtracted from the
-    others'.
-    """
+    """Seconds until all is done; None if unknown. An overdue cell takes nothing off the others."""
     every = (*running, *waiting)
     parts = [max(0.0, seconds) for seconds in every if seconds is not None]
     if len(parts) < len(every):
@@ -100,9 +93,7 @@ _LEAST_RATIO = 1.5
 
 
 class ChangePoint(Value, frozen=True):
-    """From the measurement with this index on, values are lower or higher by this ratio of the
-    medians (above 1).
-    """
+    """From this measurement on, values are lower or higher by the ratio of the medians."""
 
     index: int
     ratio: float
@@ -110,9 +101,7 @@ class ChangePoint(Value, frozen=True):
 
 
 def change_point(values: Sequence[float]) -> ChangePoint | None:
-    """It uses the rank sum of the two sides (Mann and Whitney, 1947), and requires medians that
-    differ by a half.
-    """
+    """By the rank sum of both sides (Mann and Whitney, 1947); the medians must differ by a half."""
     splits = range(_FEWEST, len(values) - _FEWEST + 1)
     clearest = max(splits, key=lambda index: abs(_score(values, index)), default=None)
     if clearest is None:

@@ -26,7 +26,7 @@ from compat.results.learnt import LOCKED, PlainAnswer
 from compat.results.lifted import lifted
 from compat.results.record import third_package
 from compat.results.snapshot import Snapshot
-from compat.run.outcome import PLACED, STAGES, Failed, Outcome, brief, is_lasting, is_spurious
+from compat.run.outcome import PLACED, STAGES, Failed, brief, is_lasting, is_spurious
 
 _NOTHING = KeptClauses()
 
@@ -34,9 +34,7 @@ _NOTHING = KeptClauses()
 def with_answers(
     known: Snapshot, answers: Mapping[str, PlainAnswer], clauses: KeptClauses = _NOTHING
 ) -> Snapshot:
-    """Inferences come from the clauses that were known then and are not refuted since, or from
-    tested neighbours that agree.
-    """
+    """Infer from clauses that were known then and stand since, or from neighbours that agree."""
     on_day = {cell: answer for cell, answer in answers.items() if answer.on <= known.day}
     before = clauses.until(known.day)
     if not on_day and before == _NOTHING:
@@ -219,7 +217,13 @@ def _disproofs(
         clauses: tuple[Clause | FileClause, ...] = (*conflicts, *files)
         # The day of each run, and where it failed: one stage more than the last if it passed.
         reached = [
-            (each.run.started.date(), max(map(_stage, each.outcomes)))
+            (
+                each.run.started.date(),
+                max(
+                    STAGES.index(o.stage) if isinstance(o, Failed) else len(STAGES)
+                    for o in each.outcomes
+                ),
+            )
             for each in (entry.counted if clauses else ())
             if each.run.lock_digest
         ]
@@ -234,10 +238,6 @@ def _disproofs(
                 if is_later and clause not in disproved:
                     disproved.add(clause)
                     yield Disproof(clause=clause, cell=cell, on=day)
-
-
-def _stage(outcome: Outcome) -> int:
-    return STAGES.index(outcome.stage) if isinstance(outcome, Failed) else len(STAGES)
 
 
 # A tested cell's evidence for others: its kind, and the cause, the failing capabilities, or those
@@ -283,9 +283,7 @@ def with_expectations(known: Snapshot) -> Snapshot:
 
 
 class Lines:
-    """The cells that differ on one axis alone, in its order; the stretches between tested ones are
-    computed once for each line.
-    """
+    """Cells that differ on one axis alone, in its order; stretches between tested ones."""
 
     def __init__(
         self,
@@ -308,7 +306,15 @@ class Lines:
     def around(self, cell: Cell) -> Iterator[_Ends]:
         for line in self._lines(cell):
             if line not in self._between:
-                self._between[line] = dict(self._pairs(line[0], self._cells(line)))
+                cells, self._between[line] = self._cells(line), {}
+                signatures = ((n, self._tested(each)) for n, each in enumerate(cells))
+                tested = [(n, signature) for n, signature in signatures if signature is not None]
+                for (first, low), (last, high) in pairwise(tested):
+                    between = cells[first + 1 : last]
+                    # A cell in between with another answer of its own: the line is uneven.
+                    if between and agreement(low, high) and all(map(self._is_even, between)):
+                        pair = cells[first], cells[last], line[0]
+                        self._between[line] |= dict.fromkeys(between, pair)
             ends = self._between[line].get(cell.id)
             if ends is None or self._is_known_to_fail(cell, ends):
                 continue
@@ -357,17 +363,6 @@ class Lines:
         axis, before, after = line
         return [f"{before}{text}{after}" for text in self._axes[axis]]
 
-    def _pairs(self, axis: str, cells: Sequence[str]) -> Iterator[tuple[str, _Ends]]:
-        signatures = ((n, self._tested(cell)) for n, cell in enumerate(cells))
-        tested = [(n, signature) for n, signature in signatures if signature is not None]
-        for (first, low), (last, high) in pairwise(tested):
-            if last - first < 2 or not agreement(low, high):
-                continue
-            between = cells[first + 1 : last]
-            # A cell in between with another answer of its own shows that the line is uneven.
-            if all(map(self._is_even, between)):
-                yield from ((cell, (cells[first], cells[last], axis)) for cell in between)
-
 
 def tested_signature(entry: Answer) -> Signature | None:
     is_tested = entry.planned and entry.evidence == "tested"
@@ -381,14 +376,20 @@ def signature_of(verdict: Answer) -> Signature:
         case "partial":
             return "partial", *verdict.failing("combination", "unexplained")
         case "broken":
-            return "broken", "" if verdict.outcome is None else _cause(verdict.outcome)
+            outcome = verdict.outcome
+            # Lines move between releases, and so does the first of many files that a Python cannot
+            # run.
+            if isinstance(outcome, Failed) and outcome.cause in PLACED:
+                package = outcome.subject.partition("/")[0]
+                outcome = Failed(stage=outcome.stage, cause=outcome.cause, subject=package)
+            elif outcome is not None:
+                outcome = brief(outcome)
+            return "broken", str(outcome or "")
     return ()
 
 
 def agreement(low: Signature, high: Signature) -> Signature:
-    """Each capability is a separate line: one that fails or is absent in only one neighbour is left
-    open, and does not change those that are so in both.
-    """
+    """What both have in common; a capability that differs is left open, and changes no other."""
     shared = tuple(each for each in low if each in high)
     if low == high or shared[:1] == ("works",) or (shared[:1] == ("partial",) and shared[1:]):
         return shared
@@ -400,22 +401,12 @@ def differing(low: Signature | None, high: Signature | None) -> set[str]:
     return {*low[1:]} ^ {*high[1:]} if low and high and low[0] == "works" else set()
 
 
-def _cause(outcome: Outcome) -> str:
-    # Lines move between releases, and so does the first of many files that a Python cannot run.
-    if isinstance(outcome, Failed) and outcome.cause in PLACED:
-        package = outcome.subject.partition("/")[0]
-        return str(Failed(stage=outcome.stage, cause=outcome.cause, subject=package))
-    return str(brief(outcome))
-
-
 def is_open(entry: Answer) -> bool:
     return is_silent(entry) and entry.refusal is None and not entry.runs
 
 
 def is_silent(entry: Answer) -> bool:
-    """Whether a planned cell is no evidence for its line: it did not run, its outcome does not
-    count for its versions, or the resolver only misses a build.
-    """
+    """Whether a planned cell is no evidence for its line: nothing about its versions is known."""
     return entry.planned and entry.evidence == "none" and entry.obstacle is None
 
 

@@ -73,15 +73,12 @@ class Install(StrictValue, frozen=True, kw_only=True):
     """The result of `pip install subject==release` on a Python.
 
     `platform` is empty for the matrix's own. `cell` is the fresh cell that represents it, with the
-    newest coordinates that the release's own metadata admits there. It is empty where no resolution
-    is needed: the release does not admit the Python or has no file there, the matrix has no
-    coordinate that it admits, or a rule excludes it. `outcome` is that of the run, the resolver or
-    the plan, `locked` where packages were found, empty where untested; `because` explains it in one
-    sentence. `on` is the day of the run or of the resolver's answer; null for metadata. `ground` is
-    the kind of evidence. `witness` is the resolved cell where it was another one with the same
-    conflict, else empty. `lacking` is the package without a file on another platform. `newest` is
-    its newest version with one, and `newest_pythons` are the Pythons for it; both are empty where
-    unknown.
+    newest coordinates that the release's own metadata admits there; empty where metadata alone, or
+    a rule, decides. `outcome` is that of the run, the resolver or the plan, `locked` where packages
+    were found, empty where untested. `on` is the day of the run or of the resolver's answer.
+    `witness` is the resolved cell where it was another one with the same conflict. `lacking` is the
+    package without a file on another platform, `newest` its newest version with one, and
+    `newest_pythons` the Pythons for it.
     """
 
     release: str
@@ -289,9 +286,7 @@ def platform_facts(
 def declared_installs(
     facts: Feasibility, platform: PlatformName | Literal[""] = ""
 ) -> Iterator[Install]:
-    """The answer of metadata for each release and Python on a platform, by default the matrix's
-    own.
-    """
+    """The answer of metadata for each release and Python; by default on the own platform."""
     newest = cache(partial(_newest_files, facts))
     subject, python = facts.matrix.subject, facts.matrix.interpreters.name
     pairs: dict[tuple[Version, Version], list[Cell]] = {}
@@ -356,9 +351,7 @@ def _without_file(
 ) -> tuple[str, str]:
     """The package whose files do not fit, and why; empty where something else blocks it.
 
-    For a package that the index lacks altogether an obstacle names no Python. For another axis's
-    coordinate the sentence names the release that requires it: its cell has the newest admitted
-    coordinate where none of them has a file.
+    For another axis's coordinate the sentence names the release that requires it.
     """
     subject, because = facts.matrix.subject_axis, obstacle.because
     if obstacle.kind != "no-artifact" or len(obstacle.between) < 2:
@@ -446,9 +439,7 @@ class PlatformFiles:
         catalogue: Catalogue,
         keep: Callable[[str, Iterable[bytes], Callable[[], bytes]], bytes] | None = None,
     ) -> Iterator[Install]:
-        """What metadata says on every platform, and resolvers on others. `keep` returns what the
-        function makes of the sources, from where that is kept.
-        """
+        """What metadata says on every platform, and resolvers on others; `keep` caches it."""
 
         def declared() -> bytes:
             own = declared_installs(Feasibility(matrix, catalogue))

@@ -5,7 +5,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -135,76 +135,66 @@ def _looked_at(name: str, path: Path, at: int, size: int, checkout: Checkout) ->
             record = decode_line(file.read(size), name)
     except RecordError as error:
         return error.faults[0]
-    wrong = (
-        _elsewhere(record, checkout)
-        or _unasked(record, name, checkout)
-        or _unlike_a_run(record, checkout)
-    )
+    wrong = next(chain(_unasked(record, name, checkout), _unlike_a_run(record, checkout)), "")
     return _fault(name, wrong) if wrong else record
 
 
-def _elsewhere(record: Record, checkout: Checkout) -> str:
+def _unasked(record: Record, name: str, checkout: Checkout) -> Iterator[str]:
     lock = checkout.locks.get(record.cell)
     if record.matrix != checkout.matrix:
-        return f"is a record of {record.matrix}"
+        yield f"is a record of {record.matrix}"
     if record.cell not in checkout.cells:
-        return f"{record.cell} is not a cell of the matrix"
+        yield f"{record.cell} is not a cell of the matrix"
     if lock is None and record.lock_digest:
-        return "is of a lock, but the cell has none here"
+        yield "is of a lock, but the cell has none here"
     if lock is not None and record.lock_digest != lock.digest:
-        return "is of another lock than the cell has here"
+        yield "is of another lock than the cell has here"
     if record.suite_digest != checkout.suite_digest and (record.suite_digest or lock is not None):
-        return "is of another suite than the one here"
-    return ""
-
-
-def _unasked(record: Record, name: str, checkout: Checkout) -> str:
+        yield "is of another suite than the one here"
     if checkout.shards is not None:
         asked = checkout.shards.get(record.cell)
         if asked is None:
-            return f"is of {record.cell}, which the plan gives to no shard"
+            yield f"is of {record.cell}, which the plan gives to no shard"
         if name.rpartition("/")[0] != asked:
             place = f"the folder of the shard that the plan gives {record.cell} to"
-            return f"does not lie in {asked}/, {place}"
+            yield f"does not lie in {asked}/, {place}"
     planned = checkout.tiers.get(record.cell, record.tier)
     # A cell without a lock never ran, whatever its tier.
     if record.lock_digest and record.tier != planned:
-        return f"is of a run at tier {record.tier}, and the plan asks for tier {planned}"
+        yield f"is of a run at tier {record.tier}, and the plan asks for tier {planned}"
     if record.lock_digest and checkout.isolation not in (None, record.isolation):
-        return f"says that it ran at {record.isolation}, and {checkout.isolation} was asked for"
+        yield f"says that it ran at {record.isolation}, and {checkout.isolation} was asked for"
     moments = [record.started, *(attempt.started for attempt in record.attempts)]
     first, last, since = min(moments), max(moments), checkout.since
     if last > checkout.moment:
-        return f"says that it started in the future, at {last.isoformat()}"
+        yield f"says that it started in the future, at {last.isoformat()}"
     if first < since:
-        return f"says that it started at {first.isoformat()}, before {since.isoformat()}"
+        yield f"says that it started at {first.isoformat()}, before {since.isoformat()}"
     if record.run_url != checkout.run_url:
         maker, asked_run = (url or "no run on GitHub" for url in (record.run_url, checkout.run_url))
-        return f"says that {maker} made it, but {asked_run} was asked"
-    return ""
+        yield f"says that {maker} made it, but {asked_run} was asked"
 
 
-def _unlike_a_run(record: Record, checkout: Checkout) -> str:
+def _unlike_a_run(record: Record, checkout: Checkout) -> Iterator[str]:
     outcome, lock = record.outcome, checkout.locks.get(record.cell)
     is_installed = isinstance(outcome, Passed) or outcome.stage in ("import", "collect", "test")
     pins = {(pin.name, str(pin.version)) for pin in lock.pins} if lock is not None else set()
     if record.lock_digest and not record.attempts:
-        return "is of a run, but lists no attempt"
+        yield "is of a run, but lists no attempt"
     if is_installed and {(item.name, item.version) for item in record.installed} != pins:
-        return "says that other packages were installed than the lock pins"
+        yield "says that other packages were installed than the lock pins"
     if isinstance(outcome, Passed) and all(c.status != "yes" for c in record.capabilities):
-        return "passed, but no capability worked"
+        yield "passed, but no capability worked"
     owed = checkout.owed.get(record.tier, frozenset()) if isinstance(outcome, Passed) else ()
     if missing := {*owed}.difference(item.id for item in record.capabilities):
-        return f"passed, but says nothing of {min(missing)}, which the suite asks"
+        yield f"passed, but says nothing of {min(missing)}, which the suite asks"
     statuses = {capability.status for capability in record.capabilities}
     raised = isinstance(outcome, Failed) and outcome.stage == "test" and outcome.cause in _OF_TESTS
     if raised and "no" not in statuses:
-        return f"has outcome {outcome}, but no capability failed"
+        yield f"has outcome {outcome}, but no capability failed"
     for item in record.capabilities:
         if not checkout.suite_ids.has(item.id):
-            return f"reports the capability {item.id[:80]!r}, which no test of the suite has"
-    return ""
+            yield f"reports the capability {item.id[:80]!r}, which no test of the suite has"
 
 
 def _files(folder: str | Path, prefix: str, depth: int) -> Iterator[_Handed]:

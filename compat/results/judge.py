@@ -1,10 +1,9 @@
 """Derives answers from runs, plan and resolution failures, and attributes failing capabilities.
 This is decided only here, by pure functions.
 
-A matrix tests whether a combination does what its release can do. So a failure in every combination
-of the release does not count against one of them, but only where a `[[known]]` entry declares it,
-and no cell refutes it. A cell counts by its newest counting runs, with any suite: an old result can
-refute an excuse, and never supports one.
+A failure in every combination of a release does not count against one of them, where a `[[known]]`
+entry declares it and no cell refutes it. A cell counts by its newest counting runs, with any suite:
+an old result can refute an excuse, and never supports one.
 """
 
 from __future__ import annotations
@@ -89,9 +88,8 @@ def judge(
 ) -> Answer:
     """Return the answer about a cell by its runs in any order, else by `obstacle` and `refusal`.
 
-    `lock_digest` is that of its current lock. Ignored are runs that say nothing about the versions,
-    those of another cell, and future ones. In a whole snapshot the other cells of its release
-    decide who is at fault: they are in `present`.
+    Runs that say nothing about the versions are ignored, and future ones. In a whole snapshot the
+    other cells of its release decide who is at fault: they are in `present`.
     """
     if isinstance(runs, History):
         history = runs
@@ -509,9 +507,7 @@ _CLAIMS = {
 
 
 def refuted(matrix: Matrix, answers: Iterable[Answer]) -> Iterator[Finding]:
-    """The first such cell is named, fresh results before stale ones. A flaky capability refutes
-    nothing there.
-    """
+    """Names the first refuting cell, fresh results before stale ones, flaky capabilities never."""
     cells = {each.cell: each for each in answers if not each.cell.unread}
     for number, refuting in Attribution(matrix, cells.values()).refuting.items():
         issue = matrix.known[number]

@@ -38,22 +38,15 @@ _RAISED = "E  "
 
 
 def around_first_error(log: str, before: int, after: int) -> str:
-    """Return this many lines of a log around its first real error, without a server's noise.
-
-    In a report of pytest that is the first exception below the heading of its failures, and nothing
-    above that heading is returned. A log without an error is cut to its end.
-    """
+    """The lines around a log's first real error, below pytest's heading; else its end."""
     lines = _SERVER_NOISE.sub("\n", log).splitlines()
     heading = next((n for n, line in enumerate(lines) if _HEADING.match(line)), None)
     top = 0 if heading is None else heading + 1
-    raised = None if heading is None else _first(lines, top, lambda line: line.startswith(_RAISED))
-    error = _first(lines, top, lambda line: any(sign in line for sign in _SIGNS))
-    first = raised if raised is not None else error if error is not None else len(lines)
+    rest = range(top, len(lines))
+    error = next((n for n in rest if any(sign in lines[n] for sign in _SIGNS)), len(lines))
+    raised = (n for n in rest if heading is not None and lines[n].startswith(_RAISED))
+    first = next(raised, error)
     return "\n".join(lines[max(top, first - before) : first + after])
-
-
-def _first(lines: list[str], top: int, fits: Callable[[str], bool]) -> int | None:
-    return next((n for n in range(top, len(lines)) if fits(lines[n])), None)
 
 
 # Removes what may not be published: `redact.redacted` with the machine's folders.
@@ -77,7 +70,16 @@ def judged(evidence: Evidence) -> JudgedRun:
 def record_of(
     attempts: Sequence[JudgedRun], tool: str, run_url: str = "", redacted: Redact = redacted
 ) -> Record:
-    outcomes = [_redacted_outcome(attempt.outcome, redacted) for attempt in attempts]
+    outcomes = [
+        outcome
+        if isinstance(outcome, Passed)
+        else Failed(
+            stage=outcome.stage,
+            cause=outcome.cause,
+            **{part: redacted(getattr(outcome, part))[:900] for part in ("subject", "by", "at")},
+        )
+        for outcome in (attempt.outcome for attempt in attempts)
+    ]
     outcome = decisive(outcomes)
     runs = [attempt.evidence for attempt in attempts]
     deciding = runs[len(outcomes) - 1 - outcomes[::-1].index(outcome)]
@@ -163,7 +165,7 @@ def excerpt(evidence: Evidence, outcome: Outcome, redacted: Redact) -> str:
 
 
 def tried_capabilities(evidence: Evidence, redacted: Redact) -> tuple[Capability, ...]:
-    """One for each id; where several tests share an id, a failed one decides, then one that ran."""
+    """Where several tests share an id, a failed one decides, then one that ran."""
     rank = {"failed": 0, "passed": 1, "absent": 2, "skipped": 3}
     deciding: dict[str, Trial] = {}
     for trial in sorted(evidence.tests, key=lambda trial: rank[trial.status]):
@@ -178,9 +180,7 @@ def tried_capabilities(evidence: Evidence, redacted: Redact) -> tuple[Capability
 
 
 def _remarks(evidence: Evidence, outcome: Outcome, redacted: Redact) -> tuple[str, ...]:
-    """Remarks on the suite, the packages and a missing processor instruction, one sentence each;
-    the lists of packages are `package: file`.
-    """
+    """One sentence each: on the suite, the packages, and a missing processor instruction."""
     at_start = (f"runs code at the interpreter's start: {text}" for text in evidence.startup)
     wrong = (f"RECORD does not fit the wheel's own file: {text}" for text in evidence.misrecorded)
     kept_out = (f"left out, as it belongs to the interpreter: {text}" for text in evidence.refused)
@@ -220,10 +220,3 @@ def _metrics(evidence: Evidence) -> tuple[Metric, ...]:
         if value is not None:
             measured.append(Metric(name=name, value=value, unit=unit, better="lower"))
     return tuple(sorted(measured, key=lambda metric: metric.name))
-
-
-def _redacted_outcome(outcome: Outcome, redacted: Redact) -> Outcome:
-    if isinstance(outcome, Passed):
-        return outcome
-    parts = {name: redacted(getattr(outcome, name))[:900] for name in ("subject", "by", "at")}
-    return Failed(stage=outcome.stage, cause=outcome.cause, **parts)

@@ -1,9 +1,8 @@
-"""What is stored of a matrix beside its records: resolvers' answers about single cells, audits of
-inferences, the releases that break something, and clauses.
+"""What is stored of a matrix beside its records: the newest answer of a resolver about each cell,
+audits of inferences, the releases that break something, and clauses.
 
-Only the newest answer of a cell is stored: one for each time would be hundreds of equal files a
-week. A check of an inference must not share its assumptions. So a relaxed cell that is inferred to
-fail is locked without any rule, with every package free that is neither the subject nor on an axis.
+A check of an inference must not share its assumptions. So a relaxed cell that is inferred to fail
+is locked without any rule, with every package free that is neither the subject nor on an axis.
 """
 
 import datetime
@@ -97,10 +96,7 @@ Finding = Literal["agrees", "wrong", "no-answer"]
 
 
 class AuditedCell(StrictValue, frozen=True, kw_only=True):
-    """An inferred cell that was verified: the inference, and the result.
-
-    `route` is how: with the cell's `own` inputs and lock, or with all other packages `free`.
-    """
+    """A verified inference; `route`: by the cell's `own` lock, or with all others `free`."""
 
     cell: str
     inferred: _Words
@@ -110,10 +106,7 @@ class AuditedCell(StrictValue, frozen=True, kw_only=True):
 
 
 class Audit(StrictValue, frozen=True, kw_only=True):
-    """The audit of a day: the inferred cells that `seed` chose, and their findings.
-
-    `inferred` is how many there were to choose from.
-    """
+    """The audit of a day: the cells that `seed` chose of all `inferred`, and their findings."""
 
     on: datetime.date
     seed: int
@@ -151,12 +144,7 @@ def audited_run(entry: Answer, verdict: Answer) -> AuditedCell:
 def audited_free(
     entry: Answer, found: Lock | Refusal, ran: Outcome | None, blocker: str, missing: str = ""
 ) -> AuditedCell:
-    """Return the finding of a relaxed cell that is inferred to fail.
-
-    `found` is a resolver's answer with all other packages free. `ran` is the result of the core on
-    that; None where it did not run, as something is `missing`. `blocker` is the third package by
-    which it failed.
-    """
+    """Of a relaxed cell that should fail: a resolver's answer, and what its core did on that."""
     expected = entry.outcome
     is_lock_claim = isinstance(expected, Failed) and expected.stage == "lock"
     finding: Finding = "no-answer"
@@ -190,12 +178,7 @@ def sampled(cells: Iterable[str], size: int, seed: int) -> tuple[str, ...]:
 
 
 def upper_bound(wrong: int, asked: int, confidence: float = CONFIDENCE) -> float:
-    """Return the one-sided upper bound of the wrong share, when `wrong` of a sample were wrong.
-
-    Exact for a sample from many: the share at which at most as many would be seen with probability
-    1 - confidence (Clopper and Pearson, Biometrika 26, 1934). With none wrong that is 1 - (1 -
-    confidence) ** (1 / asked). For a sample of few the true bound is smaller still.
-    """
+    """The bound of Clopper and Pearson (Biometrika 26, 1934), exact for a sample from many."""
     if asked <= 0 or wrong >= asked:
         return 1.0
     if wrong == 0:
@@ -233,9 +216,7 @@ def decode_audit(text: str, source: str) -> Audit:
 
 
 class BlamedReleases(StrictValue, frozen=True, kw_only=True):
-    """A package that broke a cell: `works` and `fails` are the releases at the boundary, and
-    `also_fails` is the cell's release.
-    """
+    """A package that broke a cell: the releases at the boundary, and the cell's own."""
 
     package: str
     works: str
@@ -248,9 +229,7 @@ class BlamedReleases(StrictValue, frozen=True, kw_only=True):
 
 
 class KeptBlame(StrictValue, frozen=True, kw_only=True):
-    """A verified cause: with the axes' packages at these `versions` and this Python, the releases
-    of `packages` cause the outcome `failed`.
-    """
+    """With these `versions` on this Python, the releases of `packages` cause `failed`."""
 
     cell: str
     on: str
@@ -276,9 +255,7 @@ BLAMES = "blames.json"
 
 
 class LearntFiles:
-    """The stored answers, clauses and audits of a matrix, from its files at one moment. Each part
-    raises DeclarationError for damage.
-    """
+    """Stored answers and clauses, as of one moment; a damaged one raises DeclarationError."""
 
     def __init__(self, folder: Path, matrix: Matrix) -> None:
         self._folder = folder

@@ -37,9 +37,7 @@ _MOST_SHOWN = 60
 
 
 def strict(text: str) -> Any:
-    """Parse strict JSON (RFC 8259); raise ValueError where msgspec does, and for a duplicate key,
-    of which msgspec takes the last.
-    """
+    """Parse strict JSON (RFC 8259): also a key that stands there twice raises ValueError."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members = dict(pairs)
@@ -121,10 +119,7 @@ def _failed(name: str, cause: Cause | Literal[""], subject: str) -> Failed:
 
 
 class StepSeconds(StrictValue, frozen=True, kw_only=True):
-    """Seconds of each step; None when it was not reached.
-
-    `overhead` is compat's own share.
-    """
+    """Seconds of each step, None where not reached; `overhead` is compat's own share."""
 
     install: Seconds | None = None
     import_: Seconds | None = msgspec.field(default=None, name="import")
@@ -233,7 +228,11 @@ def decode_record(text: str, source: str) -> Record:
         try:
             written = _written.decode(text)
         except ValueError:
-            _refuse_strange(text)
+            # What matters more than the first key that does not fit.
+            raw = strict(text)
+            if not isinstance(raw, dict):
+                raise ValueError("is not a JSON object") from None
+            _refuse_other_format(raw.get("format"))
             raise
         _refuse_other_format(written.format)
         if written.digest != record_digest(text):
@@ -249,14 +248,6 @@ def decode_record(text: str, source: str) -> Record:
         raise RecordError(_fault(source, str(fault))) from fault
     except RecursionError as fault:
         raise RecordError(_fault(source, "is nested too deep")) from fault
-
-
-def _refuse_strange(text: str) -> None:
-    """Raise what matters more than the first key that does not fit."""
-    raw = strict(text)
-    if not isinstance(raw, dict):
-        raise ValueError("is not a JSON object")
-    _refuse_other_format(raw.get("format"))
 
 
 def _refuse_other_format(number: object) -> None:
@@ -340,11 +331,8 @@ _LIBRARY = re.compile(r"python3\.\d+/")
 def involved(
     outcome: Outcome, installed: Iterable[str], modules: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the packages that a failure names, by normalised name: the named one, then the code's
-    owner.
-
-    `modules` has the package of each top-level module with another name than its package, and of
-    each module in a shared namespace, by its dotted name.
+    """Return the packages that a failure names, by normalised name, then the owner of its code.
+    `modules` has the package of each module whose name does not show it, by dotted name.
     """
     if not isinstance(outcome, Failed):
         return ()

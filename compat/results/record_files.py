@@ -6,11 +6,10 @@ leaves an unfinished last line, which the next writer removes. A line `{"because
 """
 
 import contextlib
-import datetime
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -100,13 +99,18 @@ class RecordFiles:
     def _of_checkout(self) -> list[Path]:
         every = sorted(self.folder.parent.glob(f"{CHECKOUTS}/*/records/*.jsonl"))
         day = max((path.name for path in every), default="")
-        last = max((p for p in every if p.name == day), key=_last_start, default=None)
+
+        def last_start(path: Path) -> str:
+            starts = [""]
+            with contextlib.suppress(OSError, ValueError):
+                starts += (about(line).started for _, _, line in lines_of(path))
+            return max(starts)
+
+        last = max((p for p in every if p.name == day), key=last_start, default=None)
         return [path for path in every if last is not None and path.parent == last.parent]
 
     def add(self, record: Record) -> bool:
-        """Raises RecordError when the record cannot be read back, CompatError when it cannot be
-        written.
-        """
+        """Raises RecordError for what cannot be read back, CompatError where writing fails."""
         return self.add_all([record]) == 1
 
     def add_all(self, records: Iterable[Record]) -> int:
@@ -120,9 +124,7 @@ class RecordFiles:
         return sum(self._append(path, of_day) for path, of_day in lines.items())
 
     def withdraw(self, digest: str, because: str) -> list[Record]:
-        """Withdraw the records whose digests begin like this, and return them;
-        readers skip them.
-        """
+        """Withdraw, for all readers, the records whose digests begin like this; return them."""
         withdrawn = []
         for path in [self.path(name) for name, _ in self.states()]:
             for name, record in self.read(path).records:
@@ -140,15 +142,20 @@ class RecordFiles:
                 answer = self._read(path)
         return answer
 
-    def damaged(
-        self,
-        now: datetime.datetime,
-        known: Callable[[str], datetime.datetime | None] = lambda name: None,
-    ) -> tuple[Fault, ...]:
-        """`known` has the start of the newest run of each file without faults, by its name; an
-        unknown file is read. Files with a fault are not changed; `records` skips those lines.
-        """
-        return tuple(self._damage(now, known))
+    def strange(self) -> Iterator[Fault]:
+        """What stands among the files of records, and is none."""
+        try:
+            names = sorted(os.listdir(self.folder))
+        except FileNotFoundError:
+            return
+        except OSError as fault:
+            place = f"matrices/{self.matrix}/records"
+            yield _fault(place, f"cannot be listed: {reason(fault)}")
+            return
+        for name in names:
+            if not (_DAY.fullmatch(name) or name.startswith(".")):
+                message = "is not a file of records such as 2026-11-01.jsonl"
+                yield _fault(f"matrices/{self.matrix}/records/{name}", message)
 
     def sweep(self) -> int:
         count = 0
@@ -231,31 +238,6 @@ class RecordFiles:
         digest = _line.decode(line).digest
         return f"{record.started:%Y%m%dT%H%M%SZ}-{digest}", record
 
-    def _damage(
-        self, now: datetime.datetime, known: Callable[[str], datetime.datetime | None]
-    ) -> Iterator[Fault]:
-        try:
-            entries = sorted(os.listdir(self.folder))
-        except FileNotFoundError:
-            return
-        except OSError as fault:
-            place = f"matrices/{self.matrix}/records"
-            yield _fault(place, f"cannot be listed: {reason(fault)}")
-            return
-        for name in entries:
-            path = self.folder / name
-            if _DAY.fullmatch(name):
-                newest = known(name)
-                if newest is None:
-                    day = self.read(path)
-                    yield from day.faults
-                    newest = max((r.started for _, r in day.records), default=None)
-                if newest is not None and newest > now:
-                    message = f"has a start time in the future, {newest.isoformat()}"
-                    yield _fault(self.name(path), message)
-            elif not name.startswith("."):
-                yield _fault(self.name(path), "is not a file of records such as 2026-11-01.jsonl")
-
 
 def lines_of(path: Path) -> Iterator[tuple[int, int, bytes]]:
     """Raises OSError for an unreadable file, and ValueError at a line that is too long."""
@@ -280,13 +262,6 @@ def about(line: bytes) -> Line:
         return _line.decode(line)
     except (ValueError, RecursionError):
         return Line()
-
-
-def _last_start(path: Path) -> str:
-    starts = [""]
-    with contextlib.suppress(OSError, ValueError):
-        starts += (about(line).started for _, _, line in lines_of(path))
-    return max(starts)
 
 
 _CUT = "is cut off"

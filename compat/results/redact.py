@@ -67,6 +67,7 @@ _BEARER = re.compile(
 _HEADER = re.compile(
     r"(?im)\b((?:proxy-)?authorization|(?:set-)?cookie|x-[a-z-]{0,30}(?:token|key))(['\"]?:)[^\n]*"
 )
+_FOLLOWS = re.compile(r"sha256:\Z")
 # The letters F and E alone are pytest's failed tests.
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?![EF]+\b)[0-9A-Fa-f]{40,}(?![0-9A-Za-z])")
 _SECRET_WORD = (
@@ -158,13 +159,19 @@ _OLD_COMMAND = re.compile(r"##(?=\[|vso\[)")
 def redacted(text: str, places: Iterable[str] = ()) -> str:
     """Return the text without private details of the machine or secrets; idempotent.
 
-    A path of a machine keeps its part from `site-packages/`, the suite or the standard library on,
-    else its last name. A URL loses its host, user and query. Other words with slashes (routes, MIME
-    types, regular expressions) stay. `places` are the machine's own folders: below `/` they are
-    first names of its paths, deeper ones are hidden everywhere.
+    A path keeps its part from `site-packages/`, the suite or the standard library on, else its last
+    name; a URL loses its host, user and query. `places` are the machine's own folders: below `/`
+    they are first names of its paths, deeper ones are hidden everywhere.
     """
     rules = _rules(tuple(places))
-    text = _visible(text)
+
+    def shown(match: re.Match[str]) -> str:
+        char = match[0]
+        if "\ud800" <= char <= "\udfff":
+            return "\N{REPLACEMENT CHARACTER}"
+        return " " if char.isspace() else char if char.isprintable() else ""
+
+    text = _UNSEEN.sub(shown, _LINE_BREAKS.sub("\n", _ESCAPES.sub("", text)))
     for _ in range(_MOST_PASSES):
         once = _pass(text, rules)
         if once == text:
@@ -174,25 +181,10 @@ def redacted(text: str, places: Iterable[str] = ()) -> str:
     return "\n".join(line if _pass(line, rules) == line else HIDDEN for line in text.split("\n"))
 
 
-def _visible(text: str) -> str:
-    def shown(match: re.Match[str]) -> str:
-        char = match[0]
-        if "\ud800" <= char <= "\udfff":
-            return "\N{REPLACEMENT CHARACTER}"
-        return " " if char.isspace() else char if char.isprintable() else ""
-
-    return _UNSEEN.sub(shown, _LINE_BREAKS.sub("\n", _ESCAPES.sub("", text)))
-
-
 def _pass(text: str, rules: "tuple[Rule, ...]") -> str:
     for rule, by in rules:
         text = rule.sub(by, text)
     return text
-
-
-def _kept_digest(match: re.Match[str]) -> str:
-    is_digest = len(match[0]) == 64 and match.string[: match.start()].endswith("sha256:")
-    return match[0] if is_digest else HIDDEN
 
 
 def _random(match: re.Match[str]) -> str:
@@ -275,7 +267,10 @@ _BEFORE_PATHS: tuple[Rule, ...] = (
     (_BEARER, rf"\1 {HIDDEN}"),
     (_TOKENS, HIDDEN),
     (_WEBHOOK, rf"\1{HIDDEN}"),
-    (_HEX, _kept_digest),
+    (
+        _HEX,
+        lambda m: m[0] if len(m[0]) == 64 and _FOLLOWS.search(m.string[: m.start()]) else HIDDEN,
+    ),
     (_QUOTED, _random),
     (_FILE_URL, lambda match: _tail(f"/{match[1]}")),
     (_CREDENTIALS, r"\1"),

@@ -22,10 +22,7 @@ WITNESSES = 2
 
 
 class Run(Value, frozen=True, kw_only=True):
-    """A run as in the table of answers: enough to judge it, without its file.
-
-    Runs with the same results share one object of capabilities.
-    """
+    """A run as in the table of answers. Those with the same results share their capabilities."""
 
     cell: str
     started: datetime.datetime
@@ -76,10 +73,7 @@ class Counted(StrictValue, frozen=True, kw_only=True):
 
 
 class History:
-    """The counting runs of a cell up to a day, oldest first, and a newer run that does not count.
-
-    They are read on first use. A cancelled run tested nothing, so it is no `unanswered` one.
-    """
+    """The counting runs up to a day, oldest first, and a newer one that does not count."""
 
     def __init__(self, runs: Sequence[Ran] = (), day: datetime.date = datetime.date.max) -> None:
         self.runs = runs
@@ -124,10 +118,7 @@ class History:
 
     @property
     def unanswering(self) -> str:
-        """The uncounted run's date, its outcome, and why it does not count; empty without one.
-
-        A package can exceed a limit on purpose: repeated cases are named.
-        """
+        """The uncounted run's date and outcome, and why it does not count; empty without one."""
         run = self.unanswered
         if run is None:
             return ""
@@ -144,11 +135,7 @@ class History:
 
     @cached_property
     def deciding(self) -> tuple[Counted, ...]:
-        """The runs on the newest lock and suite behind the answer, oldest first.
-
-        Where a run of the whole suite is among them, those alone. Raises IndexError where none
-        counts.
-        """
+        """The runs behind the answer, oldest first: those of the whole suite alone, if any."""
         newest = files_of(self.counted[-1].run)
         alike = [counted for counted in self.counted if files_of(counted.run) == newest]
         whole = [counted for counted in alike if counted.run.tier == "full"]

@@ -39,11 +39,7 @@ Untried = tuple[str, Kind, Kind | None]
 
 
 class Snapshot:
-    """Every cell of a matrix, once, in the order of the plan, with its verdict on the day of
-    `present`.
-
-    `lanes` has the cells of variants: no grid, floor or advice uses them.
-    """
+    """Every cell once, in the order of the plan, on a day; `lanes` are those of variants."""
 
     def __init__(
         self,
@@ -141,10 +137,6 @@ class Snapshot:
         asked = versions.items()
         return (e for e in self.entries if all(e.cell.on(a).version in of for a, of in asked))
 
-    def feasible_on(self, axis: str, versions: Collection[Version]) -> Iterator[Cell]:
-        entries = self.having({axis: versions})
-        return (entry.cell for entry in entries if entry.planned and entry.obstacle is None)
-
     @cached_property
     def feasibility(self) -> Feasibility:
         if self._before is not None:
@@ -165,10 +157,7 @@ class Snapshot:
         return iter(self.once(("known", axis), by_version).get(version, ()))
 
     def once(self, key: Hashable, derive: Callable[[], T]) -> T:
-        """Return what later rooms derive from this snapshot under a key, computed once.
-
-        A snapshot never changes, so neither do derived values.
-        """
+        """What later rooms derive under a key, computed once: a snapshot never changes."""
         if key not in self._derived:
             self._derived[key] = derive()
         derived: T = self._derived[key]
@@ -179,12 +168,10 @@ class Snapshot:
         return self.present.day
 
     def explained(self, entry: Answer, capability: Capability | None = None) -> KnownIssue | None:
-        """Return the first declared explanation of why the cell, or one capability of it, is not
-        green.
+        """Return the first declared explanation of why the cell, or a capability, is not green.
 
-        A capability's explanation names the capability. A cell's names the outcome alone, or else
-        the capability by which it failed. A refuted one explains nothing. For a cell without a
-        counting run it explains the newest run's outcome.
+        That of a cell names its outcome alone, or the capability by which it failed; without a
+        counting run the newest run's. A refuted one explains nothing.
         """
         outcome: Outcome | None = entry.outcome
         if outcome is None and (newest := entry.history.unanswered) is not None:
@@ -201,9 +188,7 @@ class Snapshot:
                 yield issue
 
     def cautions(self, entry: Answer) -> tuple[str, ...]:
-        """They may occur on another machine, or at all for an untested cell. An entry without
-        conditions is about no cell in particular.
-        """
+        """They may occur on another machine, or at all for an untested cell."""
         if entry.obstacle is not None and not entry.is_tested:
             return ()
         is_untried = entry.lock_digest is None and not entry.counted

@@ -19,10 +19,7 @@ SIGNS: dict[Status | None, str] = {"yes": "✓", "no": "✗", "absent": "∅", N
 
 
 class ReleaseColumn(StrictValue, frozen=True, kw_only=True):
-    """A release: its representative cell, and the others that reached the suite.
-
-    `newest` is the tested cell of the same recipe on the newest installable versions.
-    """
+    """A release: its representative cell, the others, and the one on the newest versions."""
 
     version: Version
     entry: Answer

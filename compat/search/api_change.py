@@ -19,55 +19,6 @@ _GONE = ("expired", "former", "removed")
 _COMPILED = (".so", ".pyd")
 
 
-class Surface(Value, frozen=True):
-    """What one module defines. `names` includes `Class.member`.
-
-    `stars` and `aliases` point into other modules; `bases` are those of its classes. `exports` are
-    the names that `import *` gives, where `__all__` lists them. `is_open` means that more names may
-    appear at run time.
-    """
-
-    names: dict[str, Parameters]
-    stars: tuple[str, ...]
-    aliases: dict[str, tuple[str, str]]
-    bases: dict[str, tuple[str, ...]]
-    exports: tuple[str, ...] | None = None
-    is_open: bool = False
-
-
-def surface(source: bytes, module: str, is_package: bool) -> Surface:
-    """Parse one module; one that does not parse is open and empty."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return Surface(names={}, stars=(), aliases={}, bases={}, is_open=True)
-    reader = _Reader(module, is_package)
-    inner = (
-        node for part in body if isinstance(part, ast.If) for node in (*part.body, *part.orelse)
-    )
-    reader.has_getattr = any(map(_is_lazy, (*body, *inner)))
-    reader.read(body)
-    return Surface(
-        names=reader.names,
-        stars=tuple(reader.stars),
-        aliases=reader.aliases,
-        bases=reader.bases,
-        exports=None if reader.exports is None else tuple(sorted(reader.exports)),
-        is_open=reader.is_open,
-    )
-
-
-def _is_lazy(node: ast.AST) -> bool:
-    """By its `__getattr__`, or an object in its place in `sys.modules`."""
-    match node:
-        case ast.FunctionDef(name="__getattr__", args=ast.arguments(args=[_])):
-            return True
-        case ast.Assign(targets=[target]):
-            words = ast.unparse(target)
-            return "__getattr__" in words or words == "sys.modules[__name__]"
-    return False
-
-
 def module_of(path: str) -> str | None:
     stem, _, ending = path.rpartition("/")[2].partition(".")
     if not (ending == "py" or (f".{ending}".endswith(_COMPILED) and stem)):
@@ -76,8 +27,15 @@ def module_of(path: str) -> str | None:
     return ".".join(parts) if parts and all(part.isidentifier() for part in parts) else None
 
 
-class _Reader:
-    def __init__(self, module: str, is_package: bool) -> None:
+class Surface:
+    """What one module defines. `names` includes `Class.member`.
+
+    `stars` and `aliases` point into other modules; `bases` are those of its classes. `exports` are
+    the names that `import *` gives, where `__all__` lists them. `is_open` means that more names may
+    appear at run time.
+    """
+
+    def __init__(self, module: str, is_package: bool = False) -> None:
         self.module = module
         self.package = module if is_package else module.rpartition(".")[0]
         self.names: dict[str, Parameters] = {}
@@ -174,7 +132,7 @@ class _Reader:
                 pass
 
     def _class(self, node: ast.ClassDef) -> None:
-        inner = _Reader(self.module, False)
+        inner = Surface(self.module)
         inner.read([part for part in node.body if not isinstance(part, ast.ImportFrom)])
         init = inner.names.get("__init__") or inner.names.get("__new__")
         self.names[node.name] = init
@@ -191,6 +149,29 @@ class _Reader:
         }
         members = dict.fromkeys(own) | inner.names
         self.names |= {f"{node.name}.{name}": value for name, value in members.items()}
+
+
+def surface(source: bytes, module: str, is_package: bool) -> Surface:
+    """Parse one module; one that does not parse is open and empty."""
+    result = Surface(module, is_package)
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        result.is_open = True
+        return result
+    inner = (
+        node for part in body if isinstance(part, ast.If) for node in (*part.body, *part.orelse)
+    )
+    for node in (*body, *inner):
+        # Lazy by its `__getattr__`, or by an object in its place in `sys.modules`.
+        match node:
+            case ast.FunctionDef(name="__getattr__", args=ast.arguments(args=[_])):
+                result.has_getattr = True
+            case ast.Assign(targets=[target]):
+                words = ast.unparse(target)
+                result.has_getattr |= "__getattr__" in words or words == "sys.modules[__name__]"
+    result.read(body)
+    return result
 
 
 def parameters_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, ...]:
@@ -267,11 +248,10 @@ _DEEPEST = 12
 
 
 class ApiChange(Value, frozen=True, kw_only=True):
-    """An object of the working release that the failing one lacks or changed.
+    """An object that the failing release lacks (one `added` later, if older) or calls differently.
 
-    It was `added` later where the failing release is the older one. `lost` are parameters that only
-    the working release accepts, and `new` those that only the failing one accepts or requires.
-    `file` is the working release's, below the environment's packages.
+    `lost` parameters only the working release accepts, `new` ones only the failing one. `file` is
+    the working release's, below the environment's packages.
     """
 
     name: str
@@ -284,38 +264,38 @@ class ApiChange(Value, frozen=True, kw_only=True):
 def api_change(
     good: str, bad: str, modules: tuple[str, ...], text: str, *, is_older: bool = False
 ) -> ApiChange | None:
-    """Return the object in a failure's text, if the failing release lacks it or changed its
-    parameters.
+    """Return the object in a failure's text that the failing release lacks or changed, if any.
 
-    None where the sources do not show it. `good` and `bad` are folders with the working and the
-    failing release, `modules` the top-level modules of the first. Both are read, and never
-    imported. `is_older` means that the failing release is the older one.
+    `good` and `bad` are folders with the two releases, `modules` the former's top-level modules;
+    both are read, never imported. `is_older` means that the failing release is the older one.
     """
     working, failing = _Release(good), _Release(bad)
     called = _CALLED.search(text)
-    if called is not None:
-        changed = _changed_calls(working, failing, modules, called["name"])
-        return next((change for change in changed if _explains(change, text)), None)
-    for name in _candidates(text, modules):
-        file = working.place(name)
-        if file and failing.place(name) == "":
-            return ApiChange(name=name, kind="added" if is_older else "removed", file=file)
+    if called is None:
+        names = dict.fromkeys(_NAME.findall(text))
+        whole = (name for name in names if name.partition(".")[0] in modules)
+        rests = (rest for name in names if (rest := name.partition(".")[2]))
+        for name in (*whole, *(f"{module}.{rest}" for rest in rests for module in modules)):
+            file = working.place(name)
+            if file and failing.place(name) == "":
+                return ApiChange(name=name, kind="added" if is_older else "removed", file=file)
+        return None
+    quoted, wanted = set(_QUOTED.findall(text)), called["name"].removesuffix(".__init__")
+    wanted = wanted.rpartition(".")[2]
+    for top in modules:
+        other = {name: takes for name, _, takes in failing.functions(top, wanted)}
+        for name, file, takes in working.functions(top, wanted):
+            if name not in other or takes == other[name]:
+                continue
+            lost, new = _only(takes, other[name], ""), _only(other[name], takes, "!")
+            explains = bool(lost)
+            if "unexpected keyword" in text:
+                explains = not quoted.isdisjoint(lost)
+            elif "missing" in text:
+                explains = not quoted.isdisjoint(new)
+            if explains:
+                return ApiChange(name=name, kind="signature", file=file, lost=lost, new=new)
     return None
-
-
-def _explains(change: ApiChange, text: str) -> bool:
-    named = set(_QUOTED.findall(text))
-    if "unexpected keyword" in text:
-        return bool(named & set(change.lost))
-    return bool(named & set(change.new)) if "missing" in text else bool(change.lost)
-
-
-def _candidates(text: str, modules: tuple[str, ...]) -> Iterator[str]:
-    names = dict.fromkeys(_NAME.findall(text))
-    yield from (name for name in names if name.partition(".")[0] in modules)
-    for name in names:
-        _, dot, rest = name.partition(".")
-        yield from (f"{module}.{rest}" for module in modules if dot)
 
 
 class _Release:
@@ -323,16 +303,16 @@ class _Release:
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
-        self.surface = cache(self._surface)
+        self.surface = cache(
+            lambda module, file: surface(
+                (self.folder / file).read_bytes(), module, file.endswith("/__init__.py")
+            )
+        )
 
     def file(self, module: str) -> str:
         stem = module.replace(".", "/")
         places = (f"{stem}/__init__.py", f"{stem}.py")
         return next((each for each in places if (self.folder / each).is_file()), "")
-
-    def _surface(self, module: str, file: str) -> Surface:
-        content = (self.folder / file).read_bytes()
-        return surface(content, module, file.endswith("/__init__.py"))
 
     def modules(self, top: str) -> Iterator[tuple[str, str]]:
         for path in sorted((self.folder / top).rglob("*.py")) or [self.folder / f"{top}.py"]:
@@ -342,9 +322,7 @@ class _Release:
                 yield module, file
 
     def place(self, dotted: str, depth: int = _DEEPEST) -> str | None:
-        """The file that defines an object; empty where none does, None where the sources leave that
-        open: another package, a `__getattr__`, a file that does not parse.
-        """
+        """The file that defines an object; empty: none does; None: the sources leave that open."""
         parts = dotted.split(".")
         lengths = range(len(parts), 0, -1)
         matched = ((n, file) for n in lengths if (file := self.file(".".join(parts[:n]))))
@@ -368,9 +346,7 @@ class _Release:
         return next(filter(None, places), None if is_open else "")
 
     def functions(self, top: str, wanted: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-        """Each function of that name, or constructor of such a class: its dotted name, its file,
-        and its parameters as in `surface`.
-        """
+        """Each function, or constructor of a class, of that name: name, file and parameters."""
         for module, file in self.modules(top):
             for name, parameters in self.surface(module, file).names.items():
                 owner, _, last = name.rpartition(".")
@@ -379,23 +355,6 @@ class _Release:
                     is_class = name in self.surface(module, file).bases
                     if not is_class:
                         yield f"{module}.{name}", file, parameters
-
-
-def _changed_calls(
-    working: _Release, failing: _Release, modules: tuple[str, ...], called: str
-) -> Iterator[ApiChange]:
-    wanted = called.removesuffix(".__init__").rpartition(".")[2]
-    for top in modules:
-        other = {name: takes for name, _, takes in failing.functions(top, wanted)}
-        for name, file, takes in working.functions(top, wanted):
-            if name in other and takes != other[name]:
-                yield ApiChange(
-                    name=name,
-                    kind="signature",
-                    file=file,
-                    lost=_only(takes, other[name], ""),
-                    new=_only(other[name], takes, "!"),
-                )
 
 
 def _only(takes: tuple[str, ...], other: tuple[str, ...], sign: str) -> tuple[str, ...]:

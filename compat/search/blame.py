@@ -1,16 +1,15 @@
 """Finds the package, and its release, because of which one lock fails where another works.
 
 The list of changes is bisected, one culprit after the other (Hemery et al., "Extracting MUCs from
-constraint networks", ECAI 2006): log2(n) trials each. Where a trial is unresolved, the minimising
-algorithm ddmin handles the rest, because it allows such trials (Zeller and Hildebrandt,
-"Simplifying and Isolating Failure-Inducing Input", IEEE TSE 28(2), 2002).
+constraint networks", ECAI 2006). Where a trial is unresolved, ddmin handles the rest, as it allows
+such trials (Zeller and Hildebrandt, IEEE TSE 28(2), 2002).
 """
 
 import datetime
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, cached_property, partial
+from functools import cache
 from itertools import accumulate, combinations, pairwise
 from typing import Literal, Protocol
 
@@ -28,7 +27,7 @@ from compat.lock.mixed import (
 )
 from compat.results.record import Record
 from compat.run.outcome import PLACED, STAGES, Cause, Failed, Outcome, is_before_import, is_spurious
-from compat.search.boundary import FAILS_BELOW, FAILS_FROM, log_marginal
+from compat.search.boundary import log_marginal
 from compat.value import Value
 
 # The result of an environment with some changes: the same failure, a pass, or unresolved.
@@ -72,31 +71,26 @@ def culprits(
         return Culprits(because="with every change applied it does not fail in the same way")
     if tried(()) != "works":
         return Culprits(because="without any change it does not work")
-    smallest = next((list(suspected) for suspected in first if tried(suspected) == "fails"), None)
-    if smallest is None:
-        suspects = list(dict.fromkeys(change for suspected in first for change in suspected))
-        smallest = _grown(suspects, [c for c in changes if c not in suspects], tried)
+    smallest = next((list(suspected) for suspected in first if tried(suspected) == "fails"), [])
+    if not smallest:
+        # All of both together fail; bisection finds the needed ones, or a group that it cannot
+        # separate.
+        smallest = list(dict.fromkeys(change for suspected in first for change in suspected))
+        rest = [change for change in changes if change not in smallest]
+
+        def longer(end: int) -> Trial:
+            return tried([*smallest, *rest[:end]])
+
+        while tried(smallest) != "fails":
+            works, fails = bisected(len(rest), longer, MOST_OPEN)
+            if fails - works > 1:
+                smallest = [*smallest, *rest[:fails]]
+                break
+            smallest, rest = [rest[works], *smallest], rest[:works]
     members = sorted(_without_pairs(_minimised(smallest, tried), tried), key=changes.index)
     removals = [tried(other for other in members if other != name) for name in members]
     is_minimal = all(trial == "works" for trial in removals)
     return Culprits(changes=tuple(members), is_minimal=is_minimal)
-
-
-def _grown(chosen: list[str], rest: list[str], tried: Tried) -> list[str]:
-    """Bisection finds the needed ones, or a group that it cannot separate. All of both together
-    fail.
-    """
-    while tried(chosen) != "fails":
-        trial = partial(_with_prefix, tried, chosen, rest)
-        works, fails = bisected(len(rest), trial, MOST_OPEN)
-        if fails - works > 1:
-            return [*chosen, *rest[:fails]]
-        chosen, rest = [rest[works], *chosen], rest[:works]
-    return chosen
-
-
-def _with_prefix(tried: Tried, chosen: list[str], rest: list[str], end: int) -> Trial:
-    return tried([*chosen, *rest[:end]])
 
 
 def bisected(
@@ -144,9 +138,7 @@ def _minimised(changes: list[str], tried: Tried) -> list[str]:
 
 
 def _without_pairs(changes: list[str], tried: Tried) -> list[str]:
-    """Two changes that must move together block each other, and ddmin removes them only where they
-    are neighbours.
-    """
+    """Two changes that must move together block each other, and ddmin passes over them."""
     held = [c for c in changes if tried([o for o in changes if o != c]) == "unresolved"]
     for pair in combinations(held, 2):
         rest = [change for change in changes if change not in pair]
@@ -166,11 +158,8 @@ DAY = datetime.timedelta(days=1)
 MOST_SKIPPED = 7
 
 
-class DatedLock(Value, frozen=True, kw_only=True):
-    """What the resolver made of the index as of a moment."""
-
-    on: datetime.datetime
-    lock: Lock
+# What the resolver made of the index as of a moment.
+DatedLock = tuple[datetime.datetime, Lock]
 
 
 def narrowed(
@@ -181,25 +170,25 @@ def narrowed(
     is_near: Callable[[Lock, Lock], bool],
 ) -> tuple[DatedLock, DatedLock]:
     """`lock_at` returns None for a day that cannot be locked. Equal locks run once."""
-    morning = good.on.replace(hour=0, minute=0, second=0, microsecond=0) + DAY
-    mornings = (morning + n * DAY for n in range(math.ceil((bad.on - morning) / DAY)))
-    moments = [good.on, *mornings, bad.on]
+    morning = good[0].replace(hour=0, minute=0, second=0, microsecond=0) + DAY
+    mornings = (morning + n * DAY for n in range(math.ceil((bad[0] - morning) / DAY)))
+    moments = [good[0], *mornings, bad[0]]
     last = len(moments) - 1
-    dated = {0: good, last: bad}
-    trials: dict[str, Trial] = {good.lock.digest: "works", bad.lock.digest: "fails"}
+    locks = {0: good[1], last: bad[1]}
+    trials: dict[str, Trial] = {good[1].digest: "works", bad[1].digest: "fails"}
 
     def trial(number: int) -> Trial:
         if (lock := lock_at(moments[number])) is None:
             return "unresolved"
-        dated[number] = DatedLock(on=moments[number], lock=lock)
+        locks[number] = lock
         if lock.digest not in trials:
-            trials[lock.digest] = run(dated[number])
+            trials[lock.digest] = run((moments[number], lock))
         return trials[lock.digest]
 
     works, fails = bisected(
-        last, trial, MOST_SKIPPED, is_near=lambda w, f: is_near(dated[w].lock, dated[f].lock)
+        last, trial, MOST_SKIPPED, is_near=lambda w, f: is_near(locks[w], locks[f])
     )
-    return dated[works], dated[fails]
+    return (moments[works], locks[works]), (moments[fails], locks[fails])
 
 
 # These depend on the installed files and recur, so one run is enough. An assertion, a crash or a
@@ -218,52 +207,9 @@ MORE_RUNS = 16
 PATIENCE = 6
 ODDS = 100.0
 # For an environment with both results, neither rate is known to be extreme (the prior of Jeffreys).
-UNINFORMED = (0.5, 0.5)
+UNINFORMED = 0.5
 # Where the ends' failure rates overlap more than this, no feasible number of runs separates them.
 LEAST_DIFFERENCE = 0.15
-
-
-class FailureRates(Value, frozen=True, kw_only=True):
-    """How often each end failed in the searched way.
-
-    `is_doubted` means that some environment had both results, so that one run proves nothing.
-    """
-
-    good_fails: int
-    good_runs: int
-    bad_fails: int
-    bad_runs: int
-    is_doubted: bool = False
-
-    @property
-    def is_steady(self) -> bool:
-        return not self.is_doubted and self.good_fails == 0 and self.bad_fails == self.bad_runs
-
-    @property
-    def is_told_apart(self) -> bool:
-        good, bad = (pair[0] / sum(pair) for pair in (self._good, self._bad))
-        return bad - good >= LEAST_DIFFERENCE
-
-    def decision(self, fails: Sequence[bool]) -> bool | None:
-        """Each of `fails` is one run: whether it failed in that way."""
-        if self.is_steady:
-            return fails[0] if fails and len(set(fails)) == 1 else None
-        counts = fails.count(True), fails.count(False)
-        weight = log_marginal(self._bad, *counts) - log_marginal(self._good, *counts)
-        return weight > 0 if abs(weight) >= math.log(ODDS) else None
-
-    # Each end's failure rate is known from a few runs only, so each has a distribution, as in the
-    # search for a boundary.
-
-    @property
-    def _good(self) -> tuple[float, float]:
-        fails, works = UNINFORMED if self.is_doubted else FAILS_FROM
-        return fails + self.good_fails, works + self.good_runs - self.good_fails
-
-    @property
-    def _bad(self) -> tuple[float, float]:
-        fails, works = UNINFORMED if self.is_doubted else FAILS_BELOW
-        return fails + self.bad_fails, works + self.bad_runs - self.bad_fails
 
 
 def may_be_chance(failure: Failed) -> bool:
@@ -297,9 +243,7 @@ def message_of(record: Record, target: Failed) -> str:
 
 
 def trial_of(record: Record, target: Failed, usual: Iterable[Failed]) -> Trial:
-    """Failures that the good environment has, too, are `usual`. A failure is gone where the run
-    passed its stage or the failing part, whatever else fails.
-    """
+    """Failures that the good end has, too, are `usual`; past its stage or part it is gone."""
     outcome = record.outcome
     if is_spurious(outcome) or is_of_runner(outcome):
         return "unresolved"
@@ -331,10 +275,7 @@ MOST_UNINSTALLED = 12
 
 
 class SearchStopped(Exception):
-    """The search must end: the budget is spent, it was interrupted, or a run had no result.
-
-    Its runs are stored, so that the same search resumes from there.
-    """
+    """The search ended early; its runs are stored, so that the same one resumes from there."""
 
 
 class Laboratory(Protocol):
@@ -361,30 +302,18 @@ class Laboratory(Protocol):
         """Return the lock of the ends' inputs as of a moment; None where there is none."""
 
     def releases(self, package: str) -> Sequence[Pin]:
-        """Return the final releases of a package that can be installed here, oldest first; yanked
-        ones are omitted.
-        """
+        """Return the installable final releases, oldest first, without yanked ones."""
 
     def yanked(self, package: str) -> Sequence[Version]: ...
 
 
 class Trials:
-    """The two ends of a search, the searched failure, and whether other locks have it.
-
-    `target` is that failure; None where the bad end works. `because` says why no search is
-    possible; mostly empty.
-    """
+    """The two ends, the failure sought (None: there is none), and why no search is possible."""
 
     def __init__(
-        self,
-        good: Lock,
-        bad: Lock,
-        laboratory: Laboratory,
-        bad_name: str = "BAD",
-        is_doubted: bool = False,
+        self, good: Lock, bad: Lock, laboratory: Laboratory, bad_name: str, is_doubted: bool
     ) -> None:
         """`is_doubted` means that the failure was seen to come and go."""
-        self._is_doubted = is_doubted
         self._uninstalled = 0
         self._laboratory = laboratory
         self._ends = ((good, "GOOD"), (bad, bad_name))
@@ -395,82 +324,60 @@ class Trials:
             # It may have passed by chance: the user has seen it fail. Two failures of GOOD end it.
             if not _own(goods, bads) and not (least > 2 and _fails(goods)):
                 goods, bads = self._run_ends(least)
-        self._rates = FailureRates(good_fails=0, good_runs=1, bad_fails=1, bad_runs=1)
-        self._usual = frozenset(symptom for run in goods for symptom in symptoms(run))
         if own := _own(goods, bads):
             self.target = own[0]
-            self._measure(self.target)
+            for least in (FIRST_RUNS if may_be_chance(own[0]) else 1, MORE_RUNS):
+                goods, bads = self._run_ends(least)
+                good_fails, bad_fails = _count(goods, own[0]), _count(bads, own[0])
+                self._is_steady = not (is_doubted or good_fails) and bad_fails == len(bads)
+                if self._is_steady:
+                    break
+            # Each end's failure rate is known from a few runs only, so each has a distribution.
+            counts = ((good_fails, len(goods)), (bad_fails, len(bads)))
+            self._rates = [(UNINFORMED + n, UNINFORMED + of - n) for n, of in counts]
+            good_rate, bad_rate = (fails / (fails + works) for fails, works in self._rates)
+            if not self._is_steady and bad_rate - good_rate < LEAST_DIFFERENCE:
+                self.because = (
+                    f"the failure comes and goes: in {good_fails} of {len(goods)} runs of GOOD, in"
+                    f" {bad_fails} of {len(bads)} runs of BAD"
+                )
         elif _fails(goods):
             self.because = f"GOOD fails: {goods[-1].outcome}"
-
-    @property
-    def message(self) -> str:
-        bad, _ = self._ends[1]
-        texts = [
-            message_of(run, self.target) for run in self._laboratory.results(bad) if self.target
-        ]
-        return next((text for text in texts if text), "")
+        self._usual = frozenset(s for run in goods for s in symptoms(run)) - {self.target}
 
     def of(self, lock: Lock, what: str) -> Trial:
         assert self.target is not None
         runs = [trial_of(run, self.target, self._usual) for run in self._laboratory.results(lock)]
         while len(runs) < MOST_RUNS:
-            if runs.count("unresolved") > (0 if self._rates.is_steady else 1):
+            if runs.count("unresolved") > (0 if self._is_steady else 1):
                 return "unresolved"
-            decision = self._rates.decision([run == "fails" for run in runs if run != "unresolved"])
-            if decision is not None:
-                return "fails" if decision else "works"
+            counts = runs.count("fails"), runs.count("works")
+            if self._is_steady and 0 in counts and any(counts):
+                return "fails" if counts[0] else "works"
+            good, bad = (log_marginal(rate, *counts) for rate in self._rates)
+            if not self._is_steady and abs(bad - good) >= math.log(ODDS):
+                return "fails" if bad > good else "works"
             record = self._laboratory.run(lock, what)
             runs.append(trial_of(record, self.target, self._usual))
-            self._stop_if_nothing_installs(record, runs[-1])
+            # An unwritable cache, for example, ends each of thousands of mixes in the same way.
+            is_lost = runs[-1] == "unresolved" and is_before_import(record.outcome)
+            self._uninstalled = self._uninstalled + 1 if is_lost else 0
+            if self._uninstalled == MOST_UNINSTALLED:
+                raise SearchStopped(
+                    f"{MOST_UNINSTALLED} mixes in a row could not be installed, the last with"
+                    f" {record.outcome}"
+                )
         return "unresolved"
 
-    def _stop_if_nothing_installs(self, record: Record, trial: Trial) -> None:
-        # An unwritable cache, for example, ends each of thousands of mixes in the same way.
-        outcome = record.outcome
-        if trial != "unresolved" or not is_before_import(outcome):
-            self._uninstalled = 0
-            return
-        self._uninstalled += 1
-        if self._uninstalled == MOST_UNINSTALLED:
-            raise SearchStopped(
-                f"{MOST_UNINSTALLED} mixes in a row could not be installed, the last with {outcome}"
-            )
-
     def is_chance(self, fails: tuple[Lock, str], works: tuple[Lock, str]) -> bool:
-        """Return whether a failure is random, although the ends did not show it.
-
-        Two locks run a few more times. The failure is random if the lock with the cause does not
-        always fail, or if the one without it sometimes does. One that always fails without it has
-        another cause.
-        """
-        if self.target is None or not (may_be_chance(self.target) and self._rates.is_steady):
+        """Whether a few more runs, with and without the cause, show the failure to be random."""
+        if self.target is None or not (may_be_chance(self.target) and self._is_steady):
             return False
         with_cause, without = (
             {self.target in symptoms(run) for run in self._runs(*end, FIRST_RUNS)}
             for end in (fails, works)
         )
         return False in with_cause or len(without) > 1
-
-    def _measure(self, target: Failed) -> None:
-        is_doubted = self._is_doubted
-        for least in (FIRST_RUNS if may_be_chance(target) else 1, MORE_RUNS):
-            goods, bads = self._run_ends(least)
-            good, bad = _count(goods, target), _count(bads, target)
-            self._rates = FailureRates(
-                good_fails=good, good_runs=len(goods), bad_fails=bad, bad_runs=len(bads),
-                is_doubted=is_doubted,
-            )  # fmt: skip
-            if self._rates.is_steady:
-                break
-            is_doubted = True
-        self._usual = frozenset(s for run in goods for s in symptoms(run)) - {target}
-        if not self._rates.is_told_apart:
-            rates = self._rates
-            self.because = (
-                f"the failure comes and goes: in {rates.good_fails} of {rates.good_runs} runs of"
-                f" GOOD, in {rates.bad_fails} of {rates.bad_runs} runs of BAD"
-            )
 
     def _run_ends(self, least: int) -> tuple[list[Record], list[Record]]:
         goods, bads = (self._runs(lock, what, least) for lock, what in self._ends)
@@ -509,8 +416,7 @@ class BlamedPackage(Value, frozen=True, kw_only=True):
     """A culprit package: its versions at both ends, and the releases between which it broke.
 
     `last_good` and `first_bad` were run; None where the package is new, gone, or an interpreter.
-    `untested` counts the unresolved releases between these two. `yanked` are the yanked ones from
-    one to the other, untried unless they are at an end.
+    `untested` and `yanked` releases lie between these two.
     """
 
     package: str
@@ -534,9 +440,9 @@ class LockPair:
         trials: Trials,
         names: tuple[str, str] = ("GOOD", "BAD"),
     ) -> None:
-        self.good, self.bad = good, bad
+        self.good, self.bad, self.trials = good, bad, trials
         self._good_name, self._bad_name = names
-        self._laboratory, self._trials = laboratory, trials
+        self.laboratory = laboratory
         exchanges = exchanges_between(good, bad, laboratory.asks, laboratory.runner)
         self.exchanges = {exchange.package: exchange for exchange in exchanges}
         self._refused: set[frozenset[str]] = set()
@@ -545,14 +451,14 @@ class LockPair:
         """Mixes that the packages' own metadata forbids are not run: most would fail for that."""
         lock = self._mixed(changes)
         ends = self.good, self.bad
-        is_known = bool(self._laboratory.results(lock))
-        if changes and not is_known and refused_by_metadata(lock, ends, self._laboratory.asks):
+        is_known = bool(self.laboratory.results(lock))
+        if changes and not is_known and refused_by_metadata(lock, ends, self.laboratory.asks):
             self._refused.add(changes)
             return "unresolved"
         return self.run_anyway(changes)
 
     def run_anyway(self, changes: frozenset[str]) -> Trial:
-        return self._trials.of(self._mixed(changes), self._described(changes))
+        return self.trials.of(self._mixed(changes), self._described(changes))
 
     def culprits(self, first: Sequence[Sequence[str]]) -> Culprits:
         answer = culprits(tuple(self.exchanges), self.run, first)
@@ -568,22 +474,34 @@ class LockPair:
         if name == INTERPRETER or good is None or bad is None:
             return ends
         low, high = sorted((good, bad))
-        releases = {pin.version for pin in self._laboratory.releases(name)}
+        releases = {pin.version for pin in self.laboratory.releases(name)}
         inner = sorted((v for v in releases if low < v < high), reverse=good > bad)
         versions = [good, *inner, bad]
-        works, fails = bisected(
-            len(versions) - 1,
-            lambda number: self._release_trial(changes, name, versions[number]),
-            len(versions),
-            _weights(versions),
+        others = [other for other in changes if other != name]
+
+        def trial(number: int) -> Trial:
+            release = {name: self._pin(name, versions[number])}
+            text = f"{name} {versions[number]}"
+            mixed = repinned(self._mixed(frozenset(changes)), release)
+            result = self.trials.of(mixed, f"{self._good_name} with {', '.join([text, *others])}")
+            if result != "unresolved":
+                return result
+            # Where the good end conflicts with a release, the bad one may not.
+            return self.trials.of(repinned(self.bad, release), f"{self._bad_name} with {text}")
+
+        steps = (
+            MAJOR if new.major != old.major else MINOR if new.minor != old.minor else 1.0
+            for old, new in pairwise(versions)
         )
+        last = len(versions) - 1
+        works, fails = bisected(last, trial, len(versions), (0.0, *steps))
         low, high = sorted((versions[works], versions[fails]))
         return msgspec.structs.replace(
             ends,
             last_good=versions[works],
             first_bad=versions[fails],
             untested=fails - works - 1,
-            yanked=tuple(v for v in self._laboratory.yanked(name) if low <= v <= high),
+            yanked=tuple(v for v in self.laboratory.yanked(name) if low <= v <= high),
         )
 
     def moved(self, packages: Sequence[BlamedPackage], side: Literal["good", "bad"]) -> Lock:
@@ -600,28 +518,14 @@ class LockPair:
     def is_forward(self, packages: Sequence[BlamedPackage]) -> bool:
         """Whether the good end fails with these alone as they first failed; else as in the bad."""
         names = ", ".join(_first_bad(packages))
-        if self._trials.of(self.moved(packages, "bad"), f"GOOD with {names}") == "fails":
+        if self.trials.of(self.moved(packages, "bad"), f"GOOD with {names}") == "fails":
             return True
         changes = frozenset(package.package for package in packages)
         return changes <= self.exchanges.keys() and self.run(changes) == "fails"
 
     def _pin(self, name: str, version: Version) -> Pin | None:
-        pins = [*self.good.pins, *self.bad.pins, *self._laboratory.releases(name)]
+        pins = [*self.good.pins, *self.bad.pins, *self.laboratory.releases(name)]
         return next((pin for pin in pins if (pin.name, pin.version) == (name, version)), None)
-
-    def _release_trial(self, changes: Sequence[str], name: str, version: Version) -> Trial:
-        pins = {name: self._pin(name, version)}
-        for base, end in (
-            (self._mixed(frozenset(changes)), self._good_name),
-            # Where the good end conflicts with a release, the bad one may not.
-            (self.bad, self._bad_name),
-        ):
-            others = [other for other in changes if other != name and base is not self.bad]
-            what = f"{end} with {', '.join([f'{name} {version}', *others])}"
-            trial = self._trials.of(repinned(base, pins), what)
-            if trial != "unresolved":
-                return trial
-        return "unresolved"
 
     def _mixed(self, changes: frozenset[str]) -> Lock:
         packages = [name for change in changes for name in self.exchanges[change].packages]
@@ -639,14 +543,6 @@ class LockPair:
         return f"{end} with {each if len(names) <= 3 else f'{len(names)} packages exchanged'}"
 
 
-def _weights(versions: Sequence[Version]) -> list[float]:
-    weights = [0.0]
-    for version, other in pairwise(versions):
-        is_major, is_minor = version.major != other.major, version.minor != other.minor
-        weights.append(MAJOR if is_major else MINOR if is_minor else 1.0)
-    return weights
-
-
 # This many packages that the failure's text names are tried alone before anything else.
 MOST_SUSPECTS = 2
 # Dates are bisected until at most this many packages differ: each tried day halves them like a mix,
@@ -659,10 +555,9 @@ MOST_CAUSES = 4
 class BlamedCause(Value, frozen=True, kw_only=True):
     """Packages that together cause a failure: mostly one. `message` is the exception.
 
-    `is_minimal` means that the failure was gone without any of them. `is_forward` means that the
-    good end with only these exchanged fails in the same way. `is_near` means that this was seen
-    only between the two `days`, as the good end itself conflicts with them. `days` are the last
-    passing and the first failing day where dates were bisected.
+    `is_minimal`: the failure was gone without any of them. `is_forward`: the good end with these
+    alone exchanged fails in the same way. `is_near`: this was seen only between the two `days`, the
+    last that passed and the first that failed, as the good end itself conflicts with them.
     """
 
     failure: Failed
@@ -679,12 +574,10 @@ class BlamedCause(Value, frozen=True, kw_only=True):
 
 
 class Blame(Value, frozen=True, kw_only=True):
-    """The result of a search: the causes, each of which still fails with those before it moved
-    back.
+    """The result of a search: causes, each of which still fails with those before it moved back.
 
-    The failure is the same where a cause is independent, else one that earlier causes hid.
-    `is_backward` means that the bad end with all of them moved back works. `because` says why there
-    is no answer, or no further one. `is_finished` is false where the search was stopped.
+    `is_backward`: the bad end with all of them moved back works. `because` says why there is no
+    answer, or no further one. `is_finished` is false where the search was stopped.
     """
 
     causes: tuple[BlamedCause, ...]
@@ -706,26 +599,34 @@ def blame(good: Lock, bad: Lock, laboratory: Laboratory) -> Blame:
     try:
         while len(causes) < MOST_CAUSES:
             name = "BAD with the cause moved back" if causes else "BAD"
-            search = _CauseSearch(good, bad, laboratory, name, is_doubted)
-            if search.trials.target is None or search.trials.because:
+            trials = Trials(good, bad, laboratory, name, is_doubted)
+            if trials.target is None or trials.because:
                 # Without its causes BAD fails as rarely as GOOD does.
                 is_backward = bool(causes)
-                because = "" if causes else search.trials.because or "BAD works as GOOD does"
+                because = "" if causes else trials.because or "BAD works as GOOD does"
                 break
-            cause = search.cause(search.trials.target)
+            pair = LockPair(good, bad, laboratory, trials)
+            cause = _cause(pair, trials.target, is_first=not causes)
             if isinstance(cause, str):
                 because = cause
                 break
             # A package that was moved back is blamed again only if it was moved to a wrong release.
             is_repeated = any({*cause.names} & {*earlier.names} for earlier in causes)
-            if not is_doubted and search.is_chance(cause, is_repeated):
+            without = pair.moved(cause.packages, "good"), "BAD with the cause moved back"
+            is_chance = is_repeated and may_be_chance(cause.failure)
+            if not is_doubted and not is_repeated:
+                # A few more runs contradict a random one.
+                forward = pair.moved(cause.packages, "bad")
+                names = ", ".join(_first_bad(cause.packages))
+                is_chance = trials.is_chance((forward, f"GOOD with {names}"), without)
+            if not is_doubted and is_chance:
                 causes, bad, is_doubted = [], whole, True
                 continue
             if is_repeated:
                 because = "BAD fails in the same way when it is moved back"
                 break
             causes.append(cause)
-            bad = search.without(cause)
+            bad, _ = without
         is_finished = True
     except SearchStopped as stopped:
         because = str(stopped)
@@ -734,78 +635,47 @@ def blame(good: Lock, bad: Lock, laboratory: Laboratory) -> Blame:
     )
 
 
-class _CauseSearch:
-    def __init__(
-        self, good: Lock, bad: Lock, laboratory: Laboratory, bad_name: str, is_doubted: bool
-    ) -> None:
-        self._good, self._bad = good, bad
-        self._laboratory = laboratory
-        self._is_first = bad_name == "BAD"
-        self.trials = Trials(good, bad, laboratory, bad_name, is_doubted)
-
-    @cached_property
-    def _whole(self) -> LockPair:
-        return LockPair(self._good, self._bad, self._laboratory, self.trials)
-
-    def cause(self, failure: Failed) -> BlamedCause | str:
-        pair = whole = self._whole
-        carrier = {name: e.package for e in whole.exchanges.values() for name in e.packages}
-        named = (n for record in self._laboratory.results(self._bad) for n in record.involved)
-        suspects = list(dict.fromkeys(carrier[n] for n in named if n in carrier))[:MOST_SUSPECTS]
-        first, days = [[name] for name in suspects], None
-        is_dated = self._is_first and self._laboratory.dates is not None
-        is_dated = is_dated and len(whole.exchanges) > FEW
-        if is_dated and "fails" not in map(whole.run_anyway, map(frozenset, first)):
-            good, bad = self._near_days()
-            names = f"what resolved on {good.on:%Y-%m-%d}", f"what resolved on {bad.on:%Y-%m-%d}"
-            near = LockPair(good.lock, bad.lock, self._laboratory, self.trials, names)
-            answer = near.culprits([])
-            if answer.changes:
-                days = (good.on.date(), bad.on.date())
-                first = [[name for name in answer.changes if name in whole.exchanges]]
-                # Where the old environment conflicts with it, that of those days may not.
-                if whole.run(frozenset(first[0])) == "unresolved":
-                    pair = near
-        answer = pair.culprits(first if pair is whole else [])
-        if answer.because:
-            return answer.because
-        packages = tuple(pair.broken_in(answer.changes, name) for name in answer.changes)
-        is_whole = whole.is_forward(packages)
-        return BlamedCause(
-            failure=failure,
-            message=self.trials.message,
-            packages=packages,
-            is_minimal=answer.is_minimal or len(packages) == 1,
-            is_forward=is_whole or pair.is_forward(packages),
-            is_near=not is_whole,
-            days=days,
-        )
-
-    def without(self, cause: BlamedCause) -> Lock:
-        return self._whole.moved(cause.packages, "good")
-
-    def is_chance(self, cause: BlamedCause, is_repeated: bool) -> bool:
-        """Whether a cause was random: it was found before, or a few more runs contradict it."""
-        if is_repeated:
-            return may_be_chance(cause.failure)
-        forward = self._whole.moved(cause.packages, "bad")
-        names = ", ".join(_first_bad(cause.packages))
-        backward = self.without(cause), "BAD with the cause moved back"
-        return self.trials.is_chance((forward, f"GOOD with {names}"), backward)
-
-    def _near_days(self) -> tuple[DatedLock, DatedLock]:
-        laboratory = self._laboratory
-        assert laboratory.dates is not None
-        good_on, bad_on = laboratory.dates
-        return narrowed(
-            DatedLock(on=good_on, lock=self._good),
-            DatedLock(on=bad_on, lock=self._bad),
+def _cause(whole: LockPair, failure: Failed, is_first: bool) -> BlamedCause | str:
+    pair, laboratory = whole, whole.laboratory
+    carrier = {name: e.package for e in whole.exchanges.values() for name in e.packages}
+    named = (name for record in laboratory.results(whole.bad) for name in record.involved)
+    suspects = list(dict.fromkeys(carrier[n] for n in named if n in carrier))[:MOST_SUSPECTS]
+    first, days = [[name] for name in suspects], None
+    dates = laboratory.dates if is_first and len(whole.exchanges) > FEW else None
+    if dates and "fails" not in map(whole.run_anyway, map(frozenset, first)):
+        (works_on, works), (fails_on, fails) = narrowed(
+            (dates[0], whole.good),
+            (dates[1], whole.bad),
             laboratory.lock_at,
-            lambda day: self.trials.of(day.lock, f"as of {day.on:%Y-%m-%d}"),
+            lambda day: whole.trials.of(day[1], f"as of {day[0]:%Y-%m-%d}"),
             lambda good, bad: (
                 len(exchanges_between(good, bad, laboratory.asks, laboratory.runner)) <= FEW
             ),
         )
+        names = f"what resolved on {works_on:%Y-%m-%d}", f"what resolved on {fails_on:%Y-%m-%d}"
+        near = LockPair(works, fails, laboratory, whole.trials, names)
+        answer = near.culprits([])
+        if answer.changes:
+            days = (works_on.date(), fails_on.date())
+            first = [[name for name in answer.changes if name in whole.exchanges]]
+            # Where the old environment conflicts with it, that of those days may not.
+            if whole.run(frozenset(first[0])) == "unresolved":
+                pair = near
+    answer = pair.culprits(first if pair is whole else [])
+    if answer.because:
+        return answer.because
+    packages = tuple(pair.broken_in(answer.changes, name) for name in answer.changes)
+    is_whole = whole.is_forward(packages)
+    texts = (message_of(record, failure) for record in laboratory.results(whole.bad))
+    return BlamedCause(
+        failure=failure,
+        message=next(filter(None, texts), ""),
+        packages=packages,
+        is_minimal=answer.is_minimal or len(packages) == 1,
+        is_forward=is_whole or pair.is_forward(packages),
+        is_near=not is_whole,
+        days=days,
+    )
 
 
 def _first_bad(packages: Sequence[BlamedPackage]) -> list[str]:

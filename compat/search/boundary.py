@@ -1,9 +1,8 @@
 """Finds where along an axis support begins, by Bayesian bisection that tolerates flaky runs.
 
-Plain bisection is wrong after a single flaky run. Here each boundary has a probability, each result
-updates it, and the most informative version is tried next. The rates of misleading results are
-learnt during the search, each side with a Beta prior. The method is noisy binary search (Burnashev
-and Zigangirov, 1974; Waeber, Frazier and Henderson, 2013).
+Each boundary has a probability, each result updates it, and the most informative version is tried
+next: noisy binary search (Burnashev and Zigangirov, 1974; Waeber, Frazier and Henderson, 2013). The
+rates of misleading results are learnt during the search, each side with a Beta prior.
 """
 
 import math
@@ -47,11 +46,10 @@ FLAKY_FACTOR = 10
 class Boundary(Value, frozen=True, kw_only=True):
     """The result of a search. Numbers are positions on the searched axis, oldest first.
 
-    All tried versions from `works` on work; None when none does. `fails` is the nearest tried
-    version below it that fails, None when none below could be tried. `exceptions` are tried
-    versions with the opposite result of their side. `untestable` ones cannot be installed, and
-    `unanswered` were lost to the network or the machine: neither moves a boundary. `confidence` is
-    the probability of this boundary among all; `runs` counts the results.
+    All tried versions from `works` on work. `fails` is the nearest tried one below that fails; each
+    is None without one. `exceptions` are tried versions with the opposite result of their side.
+    `untestable` ones cannot be installed, and `unanswered` were lost to the network or the machine.
+    `confidence` is the probability of this boundary among all; `runs` counts the results.
     """
 
     works: int | None
@@ -101,14 +99,17 @@ class BoundarySearch:
         self.__dict__.pop("_view", None)
 
     def next(self) -> int | None:
-        to_try = self._to_try
+        to_try = [i for i in self._open if self._faults[i] <= RETRIES]
         if self.runs >= self.budget or not to_try:
             return None
         # A contradicting end or neighbour is tried again before the search concludes.
         if self._is_settled:
             return next((i for i in self._unverified() if i in to_try), None)
-        if doubted := self._doubted():
-            return doubted[0]
+        for i in to_try:
+            results, is_above = self._results[i], i >= self._view.first
+            is_doubted = i not in self._view.exceptions and set(results) == {not is_above}
+            if is_doubted and len(results) < self._insistence:
+                return i
         if self._is_steady:
             to_try = [i for i in to_try if not self._results[i]] or to_try
         entropies = self._view.expected_entropies()
@@ -140,17 +141,8 @@ class BoundarySearch:
         return [i for i in range(self.count) if i not in self._untestable and not self._is_lost(i)]
 
     @property
-    def _to_try(self) -> list[int]:
-        return [i for i in self._open if self._faults[i] <= RETRIES]
-
-    @property
     def _is_settled(self) -> bool:
-        """Whether no more runs are needed to name the boundary.
-
-        It is likely enough, or agrees with every version, or lies at an end of the axis whose
-        outermost version has enough equal results. A side with one version has no other to estimate
-        its rate, so its probability hardly grows.
-        """
+        """Whether the boundary is likely enough, contradicted by no version, or clear at an end."""
         view = self._view
         needed = FLAKY_CONFIDENCE if self.flaky else CONFIDENCE
         if view.confidence >= needed or not self._open:
@@ -193,17 +185,6 @@ class BoundarySearch:
             needed = END_RUNS if self._may_mislead and position in above[:1] else 1
             if self._results[position].count(position >= view.first) < needed:
                 yield position
-
-    def _doubted(self) -> list[int]:
-        view = self._view
-        return [
-            i
-            for i in self._to_try
-            if i not in view.exceptions
-            and len(set(self._results[i])) == 1
-            and self._results[i][0] is not (i >= view.first)
-            and len(self._results[i]) < self._insistence
-        ]
 
     @cached_property
     def _view(self) -> "_Posterior":
@@ -261,15 +242,22 @@ class _Posterior:
         self.entropy = -sum(m * math.log(m) for m in self.masses if m > 0)
 
     def expected_entropies(self) -> list[float]:
-        """A try fails with one probability under the boundaries up to its position and with another
-        under those above it, so sums over both sides cover all positions.
-        """
-        fails_from = [_chance(FAILS_FROM, *counts) for counts in self._from]
-        fails_below = [_chance(FAILS_BELOW, *counts) for counts in self._below]
-        works_from, works_below = [1 - f for f in fails_from], [1 - f for f in fails_below]
-        failed = _weighted_entropies(self.masses, fails_from, fails_below)
-        worked = _weighted_entropies(self.masses, works_from, works_below)
-        return [sum(both) for both in zip(failed, worked, strict=True)]
+        """A try fails with one probability at or above a boundary, with another below it."""
+        entropies = [0.0] * (len(self.masses) - 1)
+        sides = [
+            [(prior[0] + f) / (sum(prior) + f + w) for f, w in counts]
+            for prior, counts in ((FAILS_FROM, self._from), (FAILS_BELOW, self._below))
+        ]
+        for each in (sides, [[1 - fails for fails in side] for side in sides]):
+            up_to, above = (
+                [(w := m * c, w * math.log(w) if w > 0 else 0.0)
+                 for m, c in zip(self.masses, chances, strict=True)]
+                for chances in each
+            )  # fmt: skip
+            for i in range(len(entropies)):
+                total, logs = map(sum, zip(*up_to[: i + 1], *above[i + 1 :], strict=True))
+                entropies[i] += total * math.log(total) - logs if total > 0 else 0.0
+        return entropies
 
 
 @lru_cache(maxsize=20_000)
@@ -279,25 +267,3 @@ def log_marginal(prior: tuple[float, float], fails: int, works: int) -> float:
 
 def _log_beta(a: float, b: float) -> float:
     return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
-
-
-def _chance(prior: tuple[float, float], fails: int, works: int) -> float:
-    return (prior[0] + fails) / (sum(prior) + fails + works)
-
-
-def _weighted_entropies(
-    masses: Sequence[float], up_to: Sequence[float], above: Sequence[float]
-) -> list[float]:
-    """Each mass is scaled by its factor `up_to` the position, or by its factor `above` it."""
-    lower = [mass * factor for mass, factor in zip(masses, up_to, strict=True)]
-    upper = [mass * factor for mass, factor in zip(masses, above, strict=True)]
-    sums = _both_sides(lower, upper)
-    logs = _both_sides(*([m * math.log(m) if m > 0 else 0.0 for m in s] for s in (lower, upper)))
-    pairs = zip(sums, logs, strict=True)
-    return [total * math.log(total) - log if total > 0 else 0.0 for total, log in pairs]
-
-
-def _both_sides(lower: Sequence[float], upper: Sequence[float]) -> list[float]:
-    up_to = list(accumulate(lower))
-    above = list(accumulate(reversed(upper)))[::-1]
-    return [a + b for a, b in zip(up_to[:-1], above[1:], strict=True)]

@@ -1,11 +1,9 @@
 """Chooses the probe that answers most cells a second: a lock, a core run, or the whole suite.
 
-Resolution failures share a few reasons, and a reason is a few facts of a cell. So a lock is worth
-most for a cell that shares facts with many unanswered cells and whose like failed before. Facts of
-a lockable cell are no reason. The reach of failures is learnt from earlier ones: for each set of
-axes, how often a failure also answered cells that differ in exactly these. A run of the whole suite
-may answer the cells between it and a neighbour with the same result (`RunReach`); a core run
-answers only its own cell.
+A lock is worth most for a cell that shares facts with many unanswered cells and whose like failed
+before; facts of a lockable cell are no reason. The reach of failures is learnt from earlier ones:
+for each set of axes, how often a failure also answered cells that differ in exactly these. A run of
+the whole suite may answer the cells up to a neighbour with the same result (`RunReach`).
 """
 
 import itertools
@@ -48,9 +46,8 @@ class ExploreProbe(Value, frozen=True):
 class Exploration:
     """The unanswered cells of a matrix, their probes, and the probes' order.
 
-    A cell is locked first, then run with the suite's core. Once every cell has an answer, those
-    with only a core run get the whole suite. Where the suite has no core, a locked cell runs all of
-    it.
+    A cell is locked first, then run with the suite's core, if it has one; the whole suite follows
+    once every cell has an answer.
     """
 
     def __init__(
@@ -73,6 +70,7 @@ class Exploration:
         self._seconds = seconds
         self._kinds = frozenset(kinds)
         self._run_kinds = [kind for kind in _RUNS if kind in self._kinds]
+        self._run_kind = next(iter(self._run_kinds), None)
         self._answers_of_run = answers
         self._busy: dict[str, Cell] = {}
         self._groups_of: dict[str, tuple[Group, ...]] = {}
@@ -88,20 +86,28 @@ class Exploration:
         for cell in (*self._unlocked.values(), *self._locked.values()):
             self._open.update(self._groups(cell))
 
-    @property
-    def run_kind(self) -> ProbeKind | None:
-        return next(iter(self._run_kinds), None)
-
     def next_lock(self, left: float = math.inf) -> ExploreProbe | None:
-        return self._begun(self._best_lock(), left)
+        if "lock" not in self._kinds or not self._unlocked:
+            return None
+        run, cells = self._run_kind, self._unlocked.values()
+        if run is None or len(self._locked) < _ENOUGH:
+            best = max((ExploreProbe(cell, "lock") for cell in cells), key=self._worth)
+            return self._begun(best, left)
+        # Enough cells wait for a run: another lock is worth only what its failure would answer.
+        best = ExploreProbe(max(cells, key=self._worth_refused), "lock")
+        is_worth = self._worth_refused(best.cell) >= 1 / self._seconds(best.cell, run)
+        return self._begun(best, left) if is_worth else None
 
     def next_run(self, left: float = math.inf) -> ExploreProbe | None:
-        """Return the best run, and count it as begun; None if it would not end in the seconds that
-        are left.
-
-        Also None while only whole-suite runs are left and other cells have no answer yet.
-        """
-        return self._begun(self._best_run(), left)
+        """Begin the best run that ends in time; whole suites wait until no cell is open."""
+        if self._run_kinds and self._locked:
+            locked = self._locked.values()
+            probes = (ExploreProbe(cell, kind) for cell in locked for kind in self._run_kinds)
+            return self._begun(max(probes, key=self._worth), left)
+        waits = self._unlocked or self._locked or self._busy
+        if "suite" not in self._kinds or not self._smoked or waits:
+            return None
+        return self._begun(ExploreProbe(next(iter(self._smoked.values())), "suite"), left)
 
     def known(self, cell: Cell, *, is_refused: bool) -> None:
         groups = self._groups(cell)
@@ -146,39 +152,16 @@ class Exploration:
     def is_running_left(self) -> bool:
         return bool(self._run_kinds and (self._locked or self._smoked))
 
-    def _begun(self, probe: ExploreProbe | None, left: float = math.inf) -> ExploreProbe | None:
-        if probe is not None and self._seconds(probe.cell, probe.kind) > left:
+    def _begun(self, probe: ExploreProbe, left: float) -> ExploreProbe | None:
+        if self._seconds(probe.cell, probe.kind) > left:
             return None
-        if probe is not None:
-            for cells in (self._unlocked, self._locked, self._smoked):
-                cells.pop(probe.cell.id, None)
-            self._busy[probe.cell.id] = probe.cell
+        for cells in (self._unlocked, self._locked, self._smoked):
+            cells.pop(probe.cell.id, None)
+        self._busy[probe.cell.id] = probe.cell
         return probe
 
     def _is_open(self, cell: Cell) -> bool:
         return any(cell.id in cells for cells in (self._unlocked, self._locked, self._busy))
-
-    def _best_lock(self) -> ExploreProbe | None:
-        if "lock" not in self._kinds or not self._unlocked:
-            return None
-        probes = (ExploreProbe(cell, "lock") for cell in self._unlocked.values())
-        run = self.run_kind
-        if run is None or len(self._locked) < _ENOUGH:
-            return max(probes, key=self._worth)
-        # Enough cells wait for a run: another lock is worth only what its failure would answer.
-        best = max(probes, key=lambda probe: self._worth_refused(probe.cell))
-        least = 1 / self._seconds(best.cell, run)
-        return best if self._worth_refused(best.cell) >= least else None
-
-    def _best_run(self) -> ExploreProbe | None:
-        if self._run_kinds and self._locked:
-            locked = self._locked.values()
-            probes = (ExploreProbe(cell, kind) for cell in locked for kind in self._run_kinds)
-            return max(probes, key=self._worth)
-        waits = self._unlocked or self._locked or self._busy
-        if "suite" not in self._kinds or not self._smoked or waits:
-            return None
-        return ExploreProbe(next(iter(self._smoked.values())), "suite")
 
     def _worth(self, probe: ExploreProbe) -> float:
         cell = probe.cell
@@ -186,7 +169,7 @@ class Exploration:
             return self._answers_of_run(cell, probe.kind) / self._seconds(cell, probe.kind)
         chance, reached = self._chance(cell), self._reached(cell)
         answers, seconds = chance * reached, self._seconds(cell, "lock")
-        if (run := self.run_kind) is not None:
+        if (run := self._run_kind) is not None:
             # A lockable cell is answered by the run that follows.
             answers += 1 - chance
             seconds += (1 - chance) * self._seconds(cell, run)

@@ -1,20 +1,17 @@
 """Learns from resolution failures and failed imports about other cells.
 
-For a resolution failure it finds the smallest set of facts that explains it: it leaves facts out
-and resolves again. Deletion finds a minimal unsatisfiable set in one resolution a fact, because
-more facts never help (Bakker and others, "Diagnosing and solving over-determined constraint
-satisfaction problems", IJCAI 1993). The packages of the resolver's derivation are tried first. A
-found solution is a lock that may fit other cells. Most open cells can be locked, so the whole cell
-is resolved first: one resolution, where the facts alone would take several.
-
-For a failed import it records the files: wheels with the same file fail as well.
+The smallest set of facts that explains a resolution failure is found by leaving facts out and
+resolving again: deletion needs one resolution a fact, because more facts never help (Bakker and
+others, "Diagnosing and solving over-determined constraint satisfaction problems", IJCAI 1993). Most
+open cells can be locked, so the whole cell is resolved first. For a failed import it records the
+files: wheels with the same file fail as well.
 """
 
 import datetime
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 
 import msgspec
 from packaging.version import Version
@@ -41,7 +38,7 @@ from compat.results.record import involved_in_refusal
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Cause, Failed, is_spurious
 from compat.search.exploration import difference
-from compat.value import Value
+from compat.value import Value, grouped
 
 # How many shapes of known clauses are tried before all facts of a cell are resolved: each is a
 # small resolution, the other a large one. Chosen on 2026-11-23.
@@ -51,17 +48,10 @@ _MOST_REASONS = 3
 # A failed build says nothing about the facts alone.
 _OF_BUILDS = ("build", "build-tool", "unsupported")
 
-Ask = Callable[[Inputs], Lock | Refusal]
-# Resolves facts of one cell.
-Asked = Callable[[Facts], Refusal | None]
-
 
 class Probed(Value, frozen=True, kw_only=True):
-    """What is known of a cell now.
-
-    `clauses` answer it: one for each release of the subject that it could have. There are none
-    where its facts can be locked, or where a build blocked the answer. `answer` is the resolver's,
-    or the expected one; None where only clauses answer it, or nothing does.
+    """What is known of a cell now: by `clauses`, one for each release of the subject that it could
+    have, by the resolver's or the expected `answer`, by both, or by neither.
     """
 
     cell: Cell
@@ -93,7 +83,7 @@ class RefusalLearner:
     def __init__(
         self,
         facts: Feasibility,
-        ask: Ask,
+        ask: Callable[[Inputs], Lock | Refusal],
         clauses: Iterable[Clause],
         day: datetime.date,
         redacted: Callable[[str], str],
@@ -124,14 +114,14 @@ class RefusalLearner:
         """Raises IndexUnreachable and ToolFailed as the locker does."""
         with self._guard:
             sets = self._demands.of(cell)
-        ask, clauses = partial(self.ask, cell), list[Clause]()
+        clauses: list[Clause] = []
         refusal: Refusal | None = None
         # A resolver takes the newest release first.
         for held in reversed(sets):
             with self._guard:
                 known = self._book.answer([held], self._series(cell))
             if not known:
-                learnt, refusal = self._learnt(cell, held, ask)
+                learnt, refusal = self._learnt(cell, held)
                 with self._guard:
                     self._book = ClauseBook((*self._book.clauses, *learnt))
                 known = learnt[-1:]
@@ -146,9 +136,7 @@ class RefusalLearner:
         return answer_of(cell.id, result, self._day, self.redacted)
 
     def is_refused(self, clause: Clause, cell: Cell) -> bool:
-        """Resolve only the facts of a clause on the cell's Python; return whether that fails for a
-        reason in the versions.
-        """
+        """Return whether the facts of a clause alone fail for a reason in the versions."""
         return _is_hard(self.ask(cell, frozenset(clause.facts)))
 
     def ask(self, cell: Cell, held: Facts) -> Refusal | None:
@@ -159,46 +147,48 @@ class RefusalLearner:
             self._asked[key] = answer if is_refusal and isinstance(answer, Refusal) else None
         return self._asked[key]
 
-    def _learnt(
-        self, cell: Cell, held: Facts, ask: Asked
-    ) -> tuple[tuple[Clause, ...], Refusal | None]:
-        fixed = frozenset(fact for fact in held if keeps_prereleases(fact))
-        for shape in self._shapes(held):
-            if _is_hard(ask(shape | fixed)):
-                return (self._minimal(cell, shape | fixed, fixed, ask),), None
-        first = refusal = ask(held)
+    def _learnt(self, cell: Cell, held: Facts) -> tuple[tuple[Clause, ...], Refusal | None]:
+        fixed = frozenset(filter(keeps_prereleases, held))
+        by_package = grouped((package_of_fact(f), f) for f in filter(is_requirement, held))
+        shapes = Counter(frozenset(map(package_of_fact, clause.facts)) for clause in self.clauses)
+        likely = [packages for packages, _ in shapes.most_common() if packages <= by_package.keys()]
+        for packages in likely[:_SHAPES]:
+            shape = fixed.union(*(by_package[package] for package in packages))
+            if _is_hard(self.ask(cell, shape)):
+                return (self._minimal(cell, shape, fixed),), None
+        first = refusal = self.ask(cell, held)
         clauses: list[Clause] = []
         while refusal is not None and len(clauses) < _MOST_REASONS:
-            suspects = self._suspects(held, fixed, ask)
-            clauses.append(self._minimal(cell, suspects, fixed, ask))
+            named = frozenset(fact for fact in held if package_of_fact(fact) in refusal.named)
+            suspects = held
+            for fewer in (frozenset(filter(is_requirement, named)) | fixed, named | fixed):
+                again = self.ask(cell, fewer)
+                if again is not None and (_is_hard(again) or not _is_hard(refusal)):
+                    suspects = fewer
+                    break
+            clauses.append(self._minimal(cell, suspects, fixed))
             if not is_spurious(clauses[-1].failed):
                 break
             # A cell that waits for a build may be impossible for another reason, too.
             held = (held - frozenset(clauses[-1].facts)) | fixed
-            refusal = ask(held)
+            refusal = self.ask(cell, held)
         return tuple(clauses), first
 
-    def _suspects(self, held: Facts, fixed: Facts, ask: Asked) -> Facts:
-        refusal = ask(held)
-        assert refusal is not None, "only what was refused has suspects"
-        named = frozenset(fact for fact in held if package_of_fact(fact) in refusal.named)
-        for suspects in (frozenset(filter(is_requirement, named)) | fixed, named | fixed):
-            again = ask(suspects)
-            if again is not None and (_is_hard(again) or not _is_hard(refusal)):
-                return suspects
-        return held
-
-    def _minimal(self, cell: Cell, suspects: Facts, fixed: Facts, ask: Asked) -> Clause:
-        needed = suspects
-        needs_hard = _is_hard(ask(suspects))
-        for group in self._groups(suspects - fixed):
-            trial = needed - group
-            if trial == needed or not trial:
-                continue
-            refusal = ask(trial)
-            if refusal is not None and (_is_hard(refusal) or not needs_hard):
-                needed = trial
-        refusal = ask(needed)
+    def _minimal(self, cell: Cell, suspects: Facts, fixed: Facts) -> Clause:
+        needed, needs_hard = suspects, _is_hard(self.ask(cell, suspects))
+        # A clause without a coordinate answers most, so the pins of coordinates go first; of many
+        # facts, halves and quarters.
+        ordered = sorted(suspects - fixed, key=lambda fact: (".*" not in fact, fact))
+        sizes = (len(ordered) // 2, len(ordered) // 4, 1) if len(ordered) > 8 else (1,)
+        for size in sizes:
+            for start in range(0, len(ordered), size):
+                trial = needed.difference(ordered[start : start + size])
+                if trial == needed or not trial:
+                    continue
+                refusal = self.ask(cell, trial)
+                if refusal is not None and (_is_hard(refusal) or not needs_hard):
+                    needed = trial
+        refusal = self.ask(cell, needed)
         assert refusal is not None, "what is left was refused"
         failed = Failed(stage="lock", cause=refusal.cause, subject=self.redacted(refusal.subject))
         return Clause(
@@ -209,28 +199,6 @@ class RefusalLearner:
             cell=cell.id,
             on=self._day,
         )
-
-    def _groups(self, suspects: Facts) -> Iterator[Facts]:
-        """A clause without a coordinate answers most, so the pins of coordinates go first."""
-        ordered = sorted(suspects, key=lambda fact: (".*" not in fact, fact))
-        if len(ordered) > 8:
-            for size in (len(ordered) // 2, len(ordered) // 4):
-                for start in range(0, len(ordered), size):
-                    yield frozenset(ordered[start : start + size])
-        yield from (frozenset((fact,)) for fact in ordered)
-
-    def _shapes(self, held: Facts) -> Sequence[Facts]:
-        by_package: dict[str, set[str]] = {}
-        for fact in filter(is_requirement, held):
-            by_package.setdefault(package_of_fact(fact), set()).add(fact)
-        shapes: Counter[frozenset[str]] = Counter()
-        for clause in self.clauses:
-            shapes[frozenset(map(package_of_fact, clause.facts))] += 1
-        likely = [packages for packages, _ in shapes.most_common() if packages <= by_package.keys()]
-        return [
-            frozenset(fact for package in packages for fact in by_package[package])
-            for packages in likely[:_SHAPES]
-        ]
 
     def _series(self, cell: Cell) -> str:
         return str(cell.on(self._python).version)
@@ -309,10 +277,7 @@ _OF_PYTHON: tuple[Cause, ...] = ("syntax", "type-error", "missing-attribute")
 
 
 def file_clauses(snapshot: Snapshot, contents_of: ContentsOf) -> tuple[FileClause, ...]:
-    """A clause needs two runs that differ only in the Python: one failed in the file at import, and
-    one on a newer Python got past it. `contents_of` returns the sha256 of each file of a wheel by
-    its path. Raises IndexUnreachable as that does.
-    """
+    """Of two runs that differ in the Python alone: one fails in a file that a newer one imports."""
     clauses: dict[tuple[str, str], FileClause] = {}
     listed: dict[str, dict[str, str]] = {}
     series = dict.fromkeys(map(minor_series, sorted(snapshot.matrix.interpreters.patches)))

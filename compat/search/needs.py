@@ -1,10 +1,8 @@
 """The Python that each line of a source needs, as vermin detects it, and whether postponed
 annotations (PEP 563) would avoid it.
 
-vermin's own two modes do not distinguish that: `--eval-annotations` also counts `Pair = tuple[int,
-int]`, which runs at import in either case. So annotations are moved out of the source before vermin
-reads it: the needs of the rest are those of running code. Within it, types are distinguished from
-other code, as `typing` has an older spelling.
+vermin's own two modes do not distinguish that, so annotations are moved out of the source before it
+reads it. In the rest, types are distinguished from other code: `typing` has an older spelling.
 """
 
 import ast
@@ -48,16 +46,14 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.NotEq: operator.ne,
 }
 _MINORS = range(60)
-_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 class Need(StrictValue, frozen=True, kw_only=True, order=True):
     """A feature that a line uses, and the first Python series (3, minor) that has it.
 
-    An `annotation` can be postponed; a `type` is an expression such as `list[int]` that runs, as in
-    an alias or a cast. A `guard` is a test that rejects every older Python at import. `guarded`
-    code is below a check of the version or beside a fallback.
+    An `annotation` can be postponed; a `type` such as `list[int]` runs, as in an alias. A `guard`
+    rejects every older Python at import. `guarded` code is below a check or beside a fallback.
     """
 
     line: int
@@ -69,20 +65,15 @@ class Need(StrictValue, frozen=True, kw_only=True, order=True):
 # Many releases share a content.
 @functools.cache
 def needs_of(source: bytes) -> tuple[Need, ...] | None:
-    """Return what a module needs beyond Python 3.0, by line; None where it is larger than
-    MOST_SOURCE_BYTES or the running interpreter cannot parse it.
-    """
-    if len(source) <= MOST_SOURCE_BYTES:
-        with contextlib.suppress(*_UNREADABLE):
-            return _needs(_text(source))
-    return None
-
-
-def _text(source: bytes) -> str:
-    encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
-    text = source.decode(encoding)
-    # Lines as the interpreter counts them, and vermin, too.
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    """What a module needs beyond Python 3.0, by line; None where it cannot be read here."""
+    if len(source) > MOST_SOURCE_BYTES:
+        return None
+    try:
+        encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
+        # Lines as the interpreter counts them, and vermin, too.
+        return _needs(source.decode(encoding).replace("\r\n", "\n").replace("\r", "\n"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _needs(text: str) -> tuple[Need, ...]:
@@ -319,7 +310,7 @@ _VersionText = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
 
 class NeedPlace(StrictValue, frozen=True, kw_only=True):
-    """A line of a release's wheel that needs a Python, and the feature."""
+    """A line of a wheel that needs a Python, and the feature."""
 
     file: _Words
     line: _Count
@@ -337,10 +328,7 @@ class SeriesNeeds(StrictValue, frozen=True, kw_only=True):
 
 
 class ReleaseNeeds(StrictValue, frozen=True, kw_only=True):
-    """What the modules of a release's wheel need of Python, by kind and series, oldest first.
-
-    `modules` were read, `unread` could not be.
-    """
+    """What the modules of a wheel need of Python, oldest first; `unread` could not be read."""
 
     release: _VersionText
     wheel: _Words
@@ -358,10 +346,7 @@ class ReleaseNeeds(StrictValue, frozen=True, kw_only=True):
 
 
 class Needs(StrictValue, frozen=True, kw_only=True):
-    """All stored needs of a matrix's releases; `read_by` names the reader's version.
-
-    `changed` had runs of changed copies until November 2026; it is passed over.
-    """
+    """All stored needs of a matrix's releases; `changed` was written until November 2026."""
 
     format: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)] = FORMAT
     read_by: _Words = ""

@@ -27,11 +27,10 @@ _MOST_EXCLUDED = 5
 
 
 class MovedPackage(Value, frozen=True, kw_only=True):
-    """A package that gave way: what the subject publishes of it, and what the lock installs.
+    """A package that gave way: what the subject publishes of it, if it does, and what is installed.
 
-    `published` is empty where the subject does not require it. `is_later` means that its release is
-    newer than the cell's date. `releases` is its distance from the nearest requested one; None
-    where unknown.
+    `is_later`: its release is newer than the cell's date. `releases` is its distance from the
+    nearest requested one; None where unknown.
     """
 
     package: str
@@ -48,9 +47,8 @@ class MovedPackage(Value, frozen=True, kw_only=True):
 class Repair(Value, frozen=True, kw_only=True):
     """What must give way in a cell, with the lock that proves it.
 
-    `refusal` is what blocks the cell as declared, or empty. Without a lock, `remains` is what
-    blocks it when every requirement has given way. `rule` makes the change in the matrix. `refuted`
-    are skipped versions, each with the recorded cell that fails with it.
+    Without one, `remains` blocks it even when everything gives way. `rule` makes the change in the
+    matrix. `refuted` are skipped versions, each with the recorded cell that fails with it.
     """
 
     cell: str
@@ -69,15 +67,21 @@ def repaired_cell(
     package_of: Callable[[str], Package],
     refuted: Refuted = lambda lock, moved: None,
 ) -> Repair:
-    """The cell's versions and the rules of `facts` stay. Each published requirement on another
-    package may give way, and dates move as far as needed. Versions that `refuted` knows to fail are
-    not offered. Raises IndexUnreachable and ToolFailed as the locker does.
-    """
+    """Others' requirements give way, and dates move, until the cell can be locked."""
     asked = facts.obstacle(cell) or locked_cell(facts, cell, locker, package_of)
     if isinstance(asked, Lock):
         return Repair(cell=cell.id, refusal="", lock=asked)
     relaxed = msgspec.structs.replace(cell, recipe="relaxed")
-    forced = tuple(_forced(facts, cell))
+    matrix = facts.matrix
+    forced = tuple(
+        Relaxation(package=axis.package, to=ANY)
+        for axis in matrix.packages
+        if axis is not matrix.subject_axis and facts.moved(cell, axis.name)
+    )
+    published = facts.subject_releases(cell.on(matrix.subject).version)[-1].published
+    if not admits(None if published is None else published.requires_python, facts.patch(cell)):
+        python = Relaxation(package=matrix.subject_axis.package, ignore_requires_python=True)
+        forced = (*forced, python)
     if forced:
         rule = _rule(facts, cell, forced, "what is tried")
         facts = _with(facts, rules=(*facts.matrix.rules, rule))
@@ -117,16 +121,6 @@ def repaired_cell(
 
 def _with(facts: Feasibility, **changes: object) -> Feasibility:
     return Feasibility(msgspec.structs.replace(facts.matrix, **changes), facts.catalogue)
-
-
-def _forced(facts: Feasibility, cell: Cell) -> Iterator[Relaxation]:
-    matrix = facts.matrix
-    for axis in matrix.packages:
-        if axis is not matrix.subject_axis and facts.moved(cell, axis.name):
-            yield Relaxation(package=axis.package, to=ANY)
-    published = facts.subject_releases(cell.on(matrix.subject).version)[-1].published
-    if not admits(None if published is None else published.requires_python, facts.patch(cell)):
-        yield Relaxation(package=matrix.subject_axis.package, ignore_requires_python=True)
 
 
 def _moved(

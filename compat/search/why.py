@@ -5,7 +5,6 @@ needs of the code, and the results of the cells below.
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -17,8 +16,8 @@ from compat.results.answer import Answer, Kind, representative
 from compat.results.record import Capability
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, Outcome, brief, parse_outcome
-from compat.search.needs import Needs, ReleaseNeeds, SeriesNeeds
-from compat.value import Value
+from compat.search.needs import Needs, SeriesNeeds
+from compat.value import Value, grouped
 
 # Hardest to change first: build a wheel for another Python, rewrite code, spell a type as `typing`
 # does, postpone an annotation, lift a version check, change a declaration. A dependency is last
@@ -29,11 +28,7 @@ _ANY = Version("3.0")
 
 
 class CellBelow(Value, frozen=True, kw_only=True):
-    """The result of a cell whose version on the axis is below the lowest supported one.
-
-    `failing` are the capabilities that the combination fails. `is_by_rule` means that a package
-    freed by a rule of the matrix blocked it: that says nothing of the release.
-    """
+    """A cell below the lowest supported version; `is_by_rule`: what a rule freed blocked it."""
 
     cell: str
     version: str
@@ -46,13 +41,11 @@ class CellBelow(Value, frozen=True, kw_only=True):
 class PythonFloor(Value, frozen=True, kw_only=True):
     """What keeps a release from an older Python.
 
-    `series` is the lowest series that nothing known rules out. `keepers` rule out the one below,
-    hardest to change first: none where nothing requires more than the oldest Python of the matrix.
-    `bounds` has the series of each. `works_on` is the lowest Python on which a tested cell works,
-    in part at least. Needs beyond that are `unreached`: no
-    capability of the suite used them. `below` has the best cell on each Python below both, the
-    newest first. `needs` has what vermin found in `modules`, and is None where the wheel was not
-    read; `unread` modules could not be.
+    `series` is the lowest that nothing known rules out; `keepers` rule out the one below, hardest
+    to change first, and `bounds` has the series of each. `works_on` is the lowest Python on which a
+    tested cell works, in part at least; needs beyond it are `unreached`: no capability used them.
+    `below` has the best cell on each Python below both, the newest first. `needs` has what vermin
+    found in `modules`, None where the wheel was not read; `unread` modules could not be.
     """
 
     release: str
@@ -71,9 +64,8 @@ class PythonFloor(Value, frozen=True, kw_only=True):
 class PackageFloor(Value, frozen=True, kw_only=True):
     """What keeps a release from an older version of another package of the matrix.
 
-    `requirements` are the lines of its metadata that name the package, and `lower` the lowest
-    version that they admit. `works_on` is the lowest version with which a tested cell works, in
-    part at least. `below` has the best tested cell of each version below `lower`, newest first.
+    `lower` is the lowest version that the `requirements` on it admit, `works_on` the lowest with
+    which a tested cell works, if in part. `below` has the best tested cell of each below `lower`.
     """
 
     release: str
@@ -107,7 +99,16 @@ def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFl
     entries = _tested(snapshot, version)
     working = [e for e in entries if e.kind in ("works", "partial")]
     works_on = min((e.cell.on(axis).version for e in working), default=None)
-    bounds = _bounds(release, requires, read, works_on)
+    bounds: dict[Keeper, Version] = {}
+    if release is not None and (wheel := lowest_python(release)) is not None:
+        bounds["wheel"] = wheel
+    kinds: tuple[Literal["code", "type", "annotation", "guard"], ...]
+    kinds = ("code", "type", "annotation", "guard")
+    for kind in kinds:
+        if read is not None and (lowest := read.lowest(kind, works_on)) is not None:
+            bounds[kind] = lowest
+    if requires is not None and (declared := lowest_of(requires, exact=True)) is not None:
+        bounds["declared"] = Version(minor_series(declared))
     floor = max([oldest, *bounds.values(), *([] if works_on is None else [works_on])])
     below = _below(snapshot, entries, axis, floor)
     nearest = below[0].outcome if below and not below[0].is_by_rule else ""
@@ -157,25 +158,6 @@ def package_floor(snapshot: Snapshot, axis: PackageAxis, version: Version) -> Pa
     )
 
 
-def _bounds(
-    release: Release | None,
-    requires: SpecifierSet | None,
-    read: ReleaseNeeds | None,
-    works_on: Version | None,
-) -> dict[Keeper, Version]:
-    bounds: dict[Keeper, Version] = {}
-    if release is not None and (wheel := lowest_python(release)) is not None:
-        bounds["wheel"] = wheel
-    kinds: tuple[Literal["code", "type", "annotation", "guard"], ...]
-    kinds = ("code", "type", "annotation", "guard")
-    for kind in kinds:
-        if read is not None and (lowest := read.lowest(kind, works_on)) is not None:
-            bounds[kind] = lowest
-    if requires is not None and (declared := lowest_of(requires, exact=True)) is not None:
-        bounds["declared"] = Version(minor_series(declared))
-    return bounds
-
-
 def _tested(snapshot: Snapshot, version: Version) -> list[Answer]:
     return [entry for entry in snapshot.known_on(snapshot.matrix.subject, version) if entry.runs]
 
@@ -183,30 +165,29 @@ def _tested(snapshot: Snapshot, version: Version) -> list[Answer]:
 def _below(
     snapshot: Snapshot, entries: Iterable[Answer], axis: str, floor: Version
 ) -> tuple[CellBelow, ...]:
-    by_version: dict[Version, list[Answer]] = {}
-    for entry in entries:
-        version = entry.cell.on(axis).version
-        if version < floor:
-            by_version.setdefault(version, []).append(entry)
-    ordered = sorted(by_version.items(), reverse=True)
-    return tuple(_cell_below(snapshot, representative(own), version) for version, own in ordered)
-
-
-def _cell_below(snapshot: Snapshot, entry: Answer, version: Version) -> CellBelow:
-    outcome = entry.outcome
-    is_by_rule = False
-    if entry.cell.recipe == "relaxed" and isinstance(outcome, Failed) and _is_unobtainable(outcome):
-        free = snapshot.feasibility.rules.relaxations(entry.cell)
-        is_by_rule = canonicalize_name(outcome.subject.split("==")[0]) in free
-    failing = entry.failing("combination", "unexplained")
-    return CellBelow(
-        cell=entry.cell.id,
-        version=str(version),
-        kind=entry.kind,
-        outcome="" if outcome is None else str(brief(outcome)),
-        failing=tuple(c for c in entry.capabilities if c.id in failing),
-        is_by_rule=is_by_rule,
-    )
+    by_version = grouped((entry.cell.on(axis).version, entry) for entry in entries)
+    ordered = sorted((each for each in by_version.items() if each[0] < floor), reverse=True)
+    cells = []
+    for version, own in ordered:
+        entry, is_by_rule = representative(own), False
+        outcome, failing = entry.outcome, entry.failing("combination", "unexplained")
+        if (
+            entry.cell.recipe == "relaxed"
+            and isinstance(outcome, Failed)
+            and _is_unobtainable(outcome)
+        ):
+            free = snapshot.feasibility.rules.relaxations(entry.cell)
+            is_by_rule = canonicalize_name(outcome.subject.split("==")[0]) in free
+        below = CellBelow(
+            cell=entry.cell.id,
+            version=str(version),
+            kind=entry.kind,
+            outcome="" if outcome is None else str(brief(outcome)),
+            failing=tuple(c for c in entry.capabilities if c.id in failing),
+            is_by_rule=is_by_rule,
+        )
+        cells.append(below)
+    return tuple(cells)
 
 
 def _is_unobtainable(outcome: Outcome | None) -> bool:

@@ -1,12 +1,13 @@
 """Changes: the whole truth table, and what capabilities add to it."""
 
 import itertools
+from typing import get_args
 
 import pytest
 from support.made_records import CELL, capabilities, cell_of
 
 from compat.results.answer import KINDS, Answer, Kind
-from compat.results.compare import CHANGE_KINDS, change_kind, compare
+from compat.results.compare import ChangeKind, change_kind, compare
 
 EVERY: tuple[Kind | None, ...] = (*KINDS, None)
 WORSE = [
@@ -66,7 +67,9 @@ def test_a_regression_seen_backwards_is_a_fix() -> None:
 
 
 def test_every_kind_of_change_occurs() -> None:
-    assert {change_kind(*pair) for pair in itertools.product(EVERY, EVERY)} == set(CHANGE_KINDS)
+    assert {change_kind(*pair) for pair in itertools.product(EVERY, EVERY)} == set(
+        get_args(ChangeKind)
+    )
 
 
 def test_between_partial_verdicts_a_lost_capability_decides() -> None:

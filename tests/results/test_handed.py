@@ -19,6 +19,7 @@ from support.made_records import (
     SUITE,
     capabilities,
     cells_in,
+    damaged,
     ran,
     raw_of,
     signed,
@@ -393,5 +394,5 @@ def test_records_that_a_run_did_not_write_are_set_aside(tmp_path: Path) -> None:
     assert watch.set_aside() == ("2026-11-02.jsonl:1", "2026-11-20.jsonl:1")
     aside = store.folder / gate.SET_ASIDE / "2026-11-20.jsonl"
     assert aside.read_bytes() == encode_line(foreign)
-    assert (cells_in(store), len(store.records(CELL)), store.damaged(NOW)) == ((CELL,), 2, ())
+    assert (cells_in(store), len(store.records(CELL)), damaged(store, NOW)) == ((CELL,), 2, ())
     assert watch.set_aside() == ()

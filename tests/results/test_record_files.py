@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.made_records import CELL, NOW, OTHER_LOCK, cells_in, full, ran
+from support.made_records import CELL, NOW, OTHER_LOCK, cells_in, damaged, full, ran
 
 import compat.files as files
 import compat.results.record_files as module
@@ -101,7 +101,7 @@ class TestFiles:
             git("commit", "--message", branch)
         git("merge", "other")
         assert len(lines_in(store)) == len(store.records(CELL)) == 4
-        assert store.damaged(NOW) == ()
+        assert damaged(store, NOW) == ()
 
     def test_a_file_can_be_read_by_all(self, store: RecordFiles) -> None:
         before = os.umask(0o022)
@@ -123,7 +123,7 @@ class TestFiles:
         assert store.withdraw(digest[:12], "a test was wrong") == []
         assert store.records(CELL) == (ran("pass"),)
         assert [record for _, record in store.read(only_file(store)).records] == [ran("pass")]
-        assert (len(lines_in(store)), store.damaged(NOW)) == (3, ())
+        assert (len(lines_in(store)), damaged(store, NOW)) == (3, ())
         store.withdraw("", "all of them")
         assert cells_in(store) == ()
 
@@ -136,7 +136,7 @@ class TestFiles:
 
 class TestDamage:
     def faults(self, store: RecordFiles) -> list[str]:
-        return [fault.line() for fault in store.damaged(NOW)]
+        return [fault.line() for fault in damaged(store, NOW)]
 
     def test_a_sound_store_has_none(self, store: RecordFiles) -> None:
         assert self.faults(store) == []
@@ -158,7 +158,7 @@ class TestDamage:
             data[at] ^= 1 << chance.choice([bit for bit in range(8) if data[at] ^ 1 << bit != 10])
             lines[number] = bytes(data if number % 2 else data[:at]) + b"\n"
         path.write_bytes(b"".join(lines))
-        assert [fault.path.partition(": ")[0] for fault in store.damaged(NOW)] == [
+        assert [fault.path.partition(": ")[0] for fault in damaged(store, NOW)] == [
             f"{store.name(path)}:{number + 1}" for number in spoilt
         ]
         assert len(store.records(CELL)) == 160
@@ -242,26 +242,26 @@ class TestWhatAKilledWriterLeaves:
 
     def test_it_is_named_and_not_read(self, torn: RecordFiles) -> None:
         assert torn.records(CELL) == (full(),)
-        (fault,) = torn.damaged(NOW)
+        (fault,) = damaged(torn, NOW)
         assert fault.message.startswith("is cut off: ")
 
     def test_the_next_writer_removes_it(self, torn: RecordFiles) -> None:
         assert torn.add(ran("pass"))
         assert set(torn.records(CELL)) == {full(), ran("pass")}
-        assert (len(lines_in(torn)), torn.damaged(NOW)) == (2, ())
+        assert (len(lines_in(torn)), damaged(torn, NOW)) == (2, ())
 
     def test_so_does_the_next_run(self, torn: RecordFiles) -> None:
         assert [torn.sweep(), torn.sweep()] == [1, 0]
-        assert (lines_in(torn), torn.damaged(NOW)) == ([encode_line(full())], ())
+        assert (lines_in(torn), damaged(torn, NOW)) == ([encode_line(full())], ())
 
     def test_a_sound_last_line_without_its_end_is_read_and_stays(self, store: RecordFiles) -> None:
         store.add(full())
         path = only_file(store)
         path.write_bytes(path.read_bytes()[:-1])
-        assert (store.records(CELL), store.damaged(NOW), store.sweep()) == ((full(),), (), 0)
+        assert (store.records(CELL), damaged(store, NOW), store.sweep()) == ((full(),), (), 0)
         assert store.add(ran("pass"))
         assert set(store.records(CELL)) == {full(), ran("pass")}
-        assert store.damaged(NOW) == ()
+        assert damaged(store, NOW) == ()
 
 
 class FailingOs:
@@ -325,7 +325,7 @@ class TestFaultsOfTheMachine:
                 monkeypatch.setattr(files, "os", os)
             after = set(store.records(CELL))
             assert before <= after <= before | {full()}
-            assert store.damaged(NOW) == ()
+            assert damaged(store, NOW) == ()
             assert acknowledged or "cannot be written: " in told
             assert not acknowledged or full() in after
             store.add(full())
@@ -364,5 +364,5 @@ class TestFaultsOfTheMachine:
             store.add(ran("pass", second=number))
         (store.folder / "2026-11-03.jsonl").mkdir()
         store.records(CELL)
-        store.damaged(LATER)
+        damaged(store, LATER)
         assert len(os.listdir("/proc/self/fd")) == before

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support.made_records import CELL, NOW
+from support.made_records import CELL, NOW, damaged
 
 from compat.results.record import encode_record, record_digest
 from compat.results.record_files import RecordFiles
@@ -45,7 +45,7 @@ def test_a_killed_writer_tears_no_file_and_loses_nothing_that_it_acknowledged(
         f"seed {seed}: {KILLS} kills, {len(acknowledged)} acknowledged, {len(kept)} kept,"
         f" {left_over} left over"
     )
-    assert store.damaged(NOW + datetime.timedelta(days=1)) == ()
+    assert damaged(store, NOW + datetime.timedelta(days=1)) == ()
     assert len(acknowledged) > KILLS / 4  # else they were killed before they wrote anything
     assert set(acknowledged) <= kept
     assert len(kept) <= len(acknowledged) + KILLS
@@ -60,5 +60,5 @@ def test_eight_writers_at_once_lose_nothing_and_keep_nothing_twice(tmp_path: Pat
     assert len(new) == 8
     assert sum(new) == 1001
     assert len(store.records(CELL)) == 1001
-    assert store.damaged(NOW) == ()
+    assert damaged(store, NOW) == ()
     assert sum(len(store.read(store.folder / name).records) for name, _ in store.states()) == 1001

@@ -34,18 +34,18 @@ class Worlds:
 
     def run(self, day: DatedLock) -> Trial:
         self.runs += 1
-        return "fails" if day.lock.pins[0].version >= Version(str(self.broken)) else "works"
+        return "fails" if day[1].pins[0].version >= Version(str(self.broken)) else "works"
 
     def narrowed(self) -> tuple[int, int]:
         end = BEGIN + DAYS * DAY
         good, bad = narrowed(
-            DatedLock(on=BEGIN, lock=lock_of(0)),
-            DatedLock(on=end, lock=lock_of(len(self.releases))),
+            (BEGIN, lock_of(0)),
+            (end, lock_of(len(self.releases))),
             self.at,
             self.run,
             lambda good, bad: False,
         )
-        return int(str(good.lock.pins[0].version)), int(str(bad.lock.pins[0].version))
+        return int(str(good[1].pins[0].version)), int(str(bad[1].pins[0].version))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -71,8 +71,8 @@ def test_where_nothing_can_be_locked_both_ends_stay() -> None:
 
 
 def test_it_ends_where_the_locks_are_near_enough() -> None:
-    end = DatedLock(on=BEGIN + DAYS * DAY, lock=lock_of(9))
-    start = DatedLock(on=BEGIN, lock=lock_of(0))
+    end = (BEGIN + DAYS * DAY, lock_of(9))
+    start = (BEGIN, lock_of(0))
     worlds = Worlds([100], 1)
     assert narrowed(start, end, worlds.at, worlds.run, lambda good, bad: True) == (start, end)
     assert worlds.locks == 0

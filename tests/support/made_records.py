@@ -3,12 +3,15 @@
 import datetime
 import hashlib
 import json
+from contextlib import closing
 from typing import Any
 
 import msgspec
 from hypothesis import strategies as st
 
+from compat.errors import Fault
 from compat.plan.cell import Cell
+from compat.results.answers import AnswerTable
 from compat.results.record import (
     Attempt,
     Capability,
@@ -248,3 +251,9 @@ def cells_in(store: RecordFiles) -> tuple[str, ...]:
     """The cells with a record in a store."""
     days = (store.read(store.folder / name) for name, _ in store.states())
     return tuple(sorted({record.cell for day in days for _, record in day.records}))
+
+
+def damaged(store: RecordFiles, now: datetime.datetime) -> tuple[Fault, ...]:
+    with closing(AnswerTable(None, store, now.date())) as table:
+        table.refresh()
+        return table.damaged(now)
