@@ -7,7 +7,7 @@ where the public form differs on purpose. Every key is always there; what may be
 import datetime
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from importlib import resources
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
@@ -16,14 +16,13 @@ from msgspec.structs import asdict, replace
 from packaging.version import Version
 
 from compat.advise.answer import AsPublished, as_published
-from compat.advise.commands import Commands, commands, shell_lines
+from compat.advise.commands import Commands, shell_lines
 from compat.advise.request import label
 from compat.advise.rows import AdviceAxis, AdviceTable, ProofWords, ShellLines, advise_rows, axes_of
 from compat.declare.capabilities import Described
 from compat.declare.matrix import Axis, Floor
 from compat.declare.platforms import PLATFORMS, PlatformName, target_of
 from compat.declare.suite_table import Tier
-from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, Recipe
 from compat.plan.feasible import Obstacle
 from compat.policy.calendar import Bar, MinimumVersions, Outlook, ScheduledMove
@@ -57,7 +56,7 @@ from compat.site.edition import (
     SiteFile,
 )
 from compat.site.encode import json
-from compat.site.exports.lock_files import whereabouts
+from compat.site.exports.lock_files import lock_commands, whereabouts
 from compat.site.history import Beside
 from compat.site.install_words import install_reason, plain_command, works_instead
 from compat.site.paths import (
@@ -190,16 +189,6 @@ class Root(Value, frozen=True, kw_only=True):
     day: datetime.date
     matrices: tuple[MatrixLink, ...]
     files: SitePath
-
-
-def root_document(edition: Edition) -> Root:
-    links = [
-        MatrixLink(name=each.name, title=each.snapshot.matrix.title, index=api_path(each.name))
-        for each in edition.reports
-    ]
-    return Root(
-        schema_version=SCHEMA_VERSION, day=edition.day, matrices=tuple(links), files="files.json"
-    )
 
 
 def index_document(report: MatrixReport) -> MatrixIndex:
@@ -403,48 +392,45 @@ def cell_summary(report: MatrixReport, entry: Answer) -> CellSummary:
     )
 
 
-def chunks(report: MatrixReport) -> list[tuple[Answer, ...]]:
-    known = report.snapshot.known
-    return [known[start : start + ROWS] for start in range(0, len(known), ROWS)] or [()]
-
-
-def cells_document(report: MatrixReport, chunk: Sequence[Answer], after: str | None) -> Cells:
-    """Return the document about all cells, with its first rows; `after` is the path of the next
-    document.
-    """
-    codes, letters = _coded(report)
-    return Cells(
-        **dated(report),
-        axes=_axes(report),
-        recipes=RECIPES,
-        codes=codes,
-        verdicts=letters,
-        capabilities=report.asked,
-        checkout=tuple(_row(report, entry) for entry in report.snapshot.checkout),
-        cells=tuple(_row(report, entry) for entry in chunk),
-        next=after,
-    )
-
-
-def more_cells(report: MatrixReport, chunk: Sequence[Answer], after: str | None) -> MoreCells:
-    return MoreCells(
-        **head(report), cells=tuple(_row(report, entry) for entry in chunk), next=after
-    )
+def _cell_rows(report: MatrixReport) -> Iterator[SiteFile]:
+    every = tuple(_row(report, entry) for entry in report.snapshot.known)
+    starts = range(0, max(1, len(every)), ROWS)
+    paths = [api_path(report.name, f"cells-{n}" if n else "cells") for n in range(len(starts))]
+    for start, path, after in zip(starts, paths, (*paths[1:], None), strict=True):
+        rows: dict[str, Any] = {"cells": every[start : start + ROWS], "next": after}
+        if start:
+            yield SiteFile(path=path, content=json(MoreCells(**head(report), **rows)))
+            continue
+        codes, letters = _coded(report)
+        cells = Cells(
+            **dated(report),
+            axes=_axes(report),
+            recipes=RECIPES,
+            codes=codes,
+            verdicts=letters,
+            capabilities=report.asked,
+            checkout=tuple(_row(report, entry) for entry in report.snapshot.checkout),
+            **rows,
+        )
+        yield SiteFile(path=path, content=json(cells))
 
 
 def last_cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> CellDocument:
     document: CellDocument | None = report.last_document
-    if document is None or document.id != entry.cell.id:
-        document = report.last_document = cell_document(edition, report, entry)
-    return document
-
-
-def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> CellDocument:
+    if document is not None and document.id == entry.cell.id:
+        return document
     outcome, lock = entry.outcome, report.locks.get(entry.cell.id)
     failed = outcome if isinstance(outcome, Failed) else None
     records, issue = report.records(entry.cell.id), report.snapshot.explained(entry)
-    changed = () if lock is None else lifted(report.facts, entry.cell, lock)
-    return CellDocument(
+    changed, ways = (), None
+    if lock is not None:
+        changed = lifted(report.facts, entry.cell, lock)
+        ways = lock_commands(edition, report, lock, changed)
+        # Nobody adds to a project what does not work; it can be reproduced.
+        if entry.kind not in ("works", "partial", "flaky"):
+            ways = replace(ways, pyproject=(), project=(), colab=())
+    ran = [record for record in records if outcome in record.outcomes] or records
+    document = report.last_document = CellDocument(
         **asdict(cell_summary(report, entry)),
         **head(report),
         coordinates={coordinate.axis: coordinate.number for coordinate in entry.cell.coordinates},
@@ -464,13 +450,17 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
         helpers={helper.id: helper.status for helper in entry.helpers},
         metrics=records[-1].metrics if records else (),
         runs=tuple(map(_run, records)),
-        log=_log(entry, records),
+        log=around_first_error(ran[-1].log, before=18, after=6) if ran else "",
         lock_digest=entry.lock_digest or None,
         lifted=changed,
         published=as_published(report.snapshot, entry.cell),
-        commands=None if lock is None else _commands(edition, report, entry, lock, changed),
-        links=_links(report, entry),
+        commands=ways,
+        links=Links(
+            page=address(cell_page(entry.cell)),
+            lock=None if entry.lock_digest is None else lock_file(report.name, entry.cell.id),
+        ),
     )
+    return document
 
 
 def _row(report: MatrixReport, entry: Answer) -> CellRow:
@@ -502,30 +492,10 @@ def _explained(report: MatrixReport, entry: Answer, capability: Capability) -> E
     return made(ExplainedCapability, capability, explained=because, fault=faults.get(capability.id))
 
 
-def _commands(
-    edition: Edition, report: MatrixReport, entry: Answer, lock: Lock, changed: Sequence[Lifted]
-) -> Commands:
-    place, matrix = whereabouts(edition, report, lock.inputs), report.snapshot.matrix
-    ways = commands(lock, place, matrix, changed)
-    # Nobody adds to a project what does not work; it can be reproduced.
-    is_of_use = entry.kind in ("works", "partial", "flaky")
-    return ways if is_of_use else replace(ways, pyproject=(), project=(), colab=())
-
-
-def _log(entry: Answer, records: Sequence[Record]) -> str:
-    ran = [record for record in records if entry.outcome in record.outcomes] or records
-    return around_first_error(ran[-1].log, before=18, after=6) if ran else ""
-
-
 def _run(record: Record) -> RunSummary:
     outcomes, steps = tuple(map(str, record.outcomes)), record.step_seconds
     more = {"outcome": str(record.outcome), "outcomes": outcomes, "steps": steps}
     return made(RunSummary, record, **more, run_url=record.run_url or None)
-
-
-def _links(report: MatrixReport, entry: Answer) -> Links:
-    lock = None if entry.lock_digest is None else lock_file(report.name, entry.cell.id)
-    return Links(page=address(cell_page(entry.cell)), lock=lock)
 
 
 MOST_CHANGES = 500
@@ -704,11 +674,6 @@ def _reasons(entries: Sequence[Answer]) -> Iterator[ObstacleCount]:
         )
 
 
-def capability_documents(report: MatrixReport) -> Iterator[CapabilityDocument]:
-    for name in sorted((*report.asked, *report.helpers)):
-        yield _capability(report, name)
-
-
 def _capability(report: MatrixReport, name: str) -> CapabilityDocument:
     test, results = report.titles.get(name), report.results.get(name, [])
     statuses = Counter(capability.status for _, capability in results)
@@ -780,10 +745,6 @@ def minimum_document(report: MatrixReport) -> MinimumDocument:
         floors=tuple(made(LabelledFloor, f, label=labels[f.axis]) for f in matrix.floors),
         dated=report.schedule.minimums,
     )
-
-
-def schedule_document(report: MatrixReport) -> ScheduleDocument:
-    return made(ScheduleDocument, report.schedule, **dated(report))
 
 
 class WorksInstead(Value, frozen=True, kw_only=True):
@@ -874,12 +835,6 @@ class LanesDocument(Document, frozen=True, kw_only=True):
     alerts: tuple[LaneAlert, ...]
 
 
-def plain_document(report: MatrixReport) -> Installs:
-    installs = plain_installs(report.snapshot)
-    causes = tuple(PlainCause(**cause.row) for cause in install_causes(installs))
-    return _installs(report, [(install, install.because) for install in installs], causes=causes)
-
-
 def platforms_document(report: MatrixReport) -> Installs:
     matrix, installs = report.snapshot.matrix, report.snapshot.platform_installs
     own = [(PLATFORMS[name], name) for name in matrix.platforms]
@@ -904,7 +859,7 @@ def _installs(
         installs=tuple(
             InstallRow(
                 **install.row | {"because": numbers[text]},
-                instead=None if install.platform else _instead(report, install),
+                instead=_instead(report, install),
             )
             for install, text in installs
         ),
@@ -913,7 +868,8 @@ def _installs(
 
 
 def _instead(report: MatrixReport, install: Install) -> WorksInstead | None:
-    proof = None if install.state == "works" else works_instead(report.advisor, install)
+    asks = not install.platform and install.state != "works"
+    proof = works_instead(report.advisor, install) if asks else None
     if proof is None:
         return None
     return WorksInstead(cell=proof.id, verdict=proof.kind, lock=lock_file(report.name, proof.id))
@@ -1017,11 +973,6 @@ PATHS = {f"/{API_ROOT}/{place}.json": name for name, (_, place) in DOCUMENTS.ite
 _CHANGELOG = resources.files("compat.site") / "assets" / "templates" / "CHANGELOG_API.md"
 
 
-def schema_file(name: str, base_url: str) -> bytes:
-    address = f"{base_url}{schema_path(name)}"
-    return json({"$schema": DIALECT, "$id": address, **document_schema(DOCUMENTS[name][0])})
-
-
 @cache
 def document_schema(kind: type[Value]) -> dict[str, Any]:
     """Return the JSON schema of a document: every key is there, and readers pass over others.
@@ -1094,11 +1045,18 @@ def _get(path: str, name: str) -> dict[str, Any]:
 def api(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
         yield from _matrix(edition, report)
-    for name in DOCUMENTS:
-        yield SiteFile(path=schema_path(name), content=schema_file(name, edition.base_url))
+    for name, (kind, _) in DOCUMENTS.items():
+        path = schema_path(name)
+        schema = {"$schema": DIALECT, "$id": edition.url(path), **document_schema(kind)}
+        yield SiteFile(path=path, content=json(schema))
     yield SiteFile(path=f"{API_ROOT}/openapi.json", content=openapi(edition.base_url))
     yield SiteFile(path=f"{API_ROOT}/CHANGELOG_API.md", content=changelog().encode())
-    yield SiteFile(path=f"{API_ROOT}/index.json", content=json(root_document(edition)))
+    links = tuple(
+        MatrixLink(name=each.name, title=each.snapshot.matrix.title, index=api_path(each.name))
+        for each in edition.reports
+    )
+    root = Root(schema_version=SCHEMA_VERSION, day=edition.day, matrices=links, files="files.json")
+    yield SiteFile(path=f"{API_ROOT}/index.json", content=json(root))
 
 
 def cell_files(edition: Edition) -> Iterator[SiteFile]:
@@ -1111,12 +1069,7 @@ def cell_files(edition: Edition) -> Iterator[SiteFile]:
 
 def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile]:
     name = report.name
-    parts = chunks(report)
-    paths = [api_path(name, f"cells-{n}" if n else "cells") for n in range(len(parts))]
-    for number, (path, chunk) in enumerate(zip(paths, parts, strict=True)):
-        after = paths[number + 1] if number + 1 < len(paths) else None
-        rows = (more_cells if number else cells_document)(report, chunk, after)
-        yield SiteFile(path=path, content=json(rows))
+    yield from _cell_rows(report)
     for axis in report.snapshot.matrix.axes:
         versions = (version for of, version in report.by_coordinate if of == axis.name)
         for version in sorted(versions):
@@ -1124,18 +1077,28 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile]:
             path = api_path(name, "releases", axis.name, str(version))
             document: Document = release_document(report, axis, version, entries)
             yield SiteFile(path=path, content=json(document))
-    for capability in capability_documents(report):
-        yield SiteFile(path=api_path(name, "capabilities", capability.id), content=json(capability))
+    for id in sorted((*report.asked, *report.helpers)):
+        path = api_path(name, "capabilities", id)
+        yield SiteFile(path=path, content=json(_capability(report, id)))
     for past in as_of_documents(report):
         yield SiteFile(path=api_path(name, "as-of", str(past.day)), content=json(past))
-    lines, words = partial(_shell_lines, edition, report), partial(_proof_words, report)
+
+    def lines(proof: Answer) -> ShellLines:
+        inputs = report.lock(proof.id).inputs
+        return shell_lines(inputs, whereabouts(edition, report, inputs), report.snapshot.matrix)
+
+    def words(proof: Answer) -> ProofWords:
+        return report.style(proof).word, failing_words(proof, report.title)
+
+    plain = plain_installs(report.snapshot)
+    causes = tuple(PlainCause(**cause.row) for cause in install_causes(plain))
     documents: dict[str, Document] = {
         "minimum": minimum_document(report),
-        "schedule": schedule_document(report),
+        "schedule": made(ScheduleDocument, report.schedule, **dated(report)),
         "proposals": made(Proposals, report, **dated(report)),
         "advise": Advise(**dated(report), advice=advise_rows(report.advisor, lines, words)),
         "changes": changes_document(report),
-        "plain-installs": plain_document(report),
+        "plain-installs": _installs(report, [(i, i.because) for i in plain], causes=causes),
         "floors": floors_document(report),
     }
     if report.snapshot.matrix.platforms:
@@ -1145,13 +1108,3 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile]:
     for title, document in documents.items():
         yield SiteFile(path=api_path(name, title), content=json(document))
     yield SiteFile(path=api_path(name), content=json(index_document(report)))
-
-
-def _shell_lines(edition: Edition, report: MatrixReport, proof: Answer) -> ShellLines:
-    inputs = report.lock(proof.id).inputs
-    return shell_lines(inputs, whereabouts(edition, report, inputs), report.snapshot.matrix)
-
-
-def _proof_words(report: MatrixReport, proof: Answer) -> ProofWords:
-    word = report.style(proof).word
-    return word, failing_words(proof, report.title)

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import msgspec
 
-from compat.advise.commands import Whereabouts
+from compat.advise.commands import Commands, Whereabouts, commands
 from compat.declare.parsing import minor_series
 from compat.files import read_if_there, write
 from compat.index.release import Artifact, ReleaseSource, releases_of
 from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Inputs, Lock
 from compat.plan.platform import accepted_tags
+from compat.results.lifted import Lifted
 from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.paths import lock_file
 
@@ -23,6 +24,13 @@ _SHORT = 12
 
 def whereabouts(edition: Edition, report: MatrixReport, inputs: Inputs) -> Whereabouts:
     return Whereabouts(lock=edition.url(lock_file(report.name, inputs.cell)))
+
+
+def lock_commands(
+    edition: Edition, report: MatrixReport, lock: Lock, changed: Iterable[Lifted]
+) -> Commands:
+    place = whereabouts(edition, report, lock.inputs)
+    return commands(lock, place, report.snapshot.matrix, changed)
 
 
 def files(edition: Edition) -> Iterator[SiteFile]:

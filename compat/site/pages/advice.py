@@ -8,17 +8,13 @@ from itertools import combinations, product
 from packaging.version import Version
 
 from compat.advise.answer import Recommended, Unproven
-from compat.advise.commands import Commands, commands
 from compat.advise.request import Goal, Request, exactly, label
 from compat.declare.matrix import Axis
 from compat.declare.platforms import own_name
-from compat.lock.lockfile import Lock
 from compat.policy.evaluation import VersionRelease, version_releases
 from compat.results.answer import Answer, representative
-from compat.results.lifted import lifted
 from compat.run.outcome import Failed
-from compat.site.edition import Edition, MatrixReport
-from compat.site.exports.lock_files import whereabouts
+from compat.site.edition import MatrixReport
 from compat.site.install_words import platform_title
 from compat.site.pages.results import (
     Doc,
@@ -69,12 +65,6 @@ def tiles(report: MatrixReport, proof: Answer) -> list[tuple[str, Version, bool]
 
 def words(report: MatrixReport, proof: Answer) -> str:
     return ", ".join(f"{label} {version}" for label, version, _ in tiles(report, proof))
-
-
-def lock_commands(edition: Edition, report: MatrixReport, lock: Lock) -> Commands:
-    changed = lifted(report.facts, report.snapshot.by_id[lock.inputs.cell].cell, lock)
-    place, matrix = whereabouts(edition, report, lock.inputs), report.snapshot.matrix
-    return commands(lock, place, matrix, changed)
 
 
 def version_links(

@@ -10,7 +10,7 @@ from importlib import metadata, resources
 from inspect import isfunction
 from itertools import chain
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, ModuleType, SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,6 +29,7 @@ from compat.results.record import Capability
 from compat.site import install_words, paths, status, why_words, wording
 from compat.site.api import documents
 from compat.site.edition import Edition, MatrixReport, SiteFile
+from compat.site.exports import lock_files
 from compat.site.pages import advice, page_list, reports, results
 from compat.site.pages.page_list import Page, pages, problem_link, section_paths
 from compat.site.pages.results import Doc
@@ -114,7 +115,12 @@ class Printer:
                 path=page_path,
                 template="about.html",
                 title=first.removeprefix("# "),
-                document=partial(_about_view, text, contents, page_path),
+                view=SimpleNamespace(
+                    text=documentation_html(text, page_path),
+                    contents=Markup(
+                        re.sub(r' id="[^"]*"', "", documentation_html(contents, page_path))
+                    ),
+                ),
             )
 
     def html(self, page: Page) -> bytes:
@@ -124,7 +130,7 @@ class Printer:
             page.template,
             page.path,
             page=page,
-            view=page.document(),
+            view=page.view,
             report=report,
             menu=Doc(home=paths.page(report.name), paths=section_paths(report)),
             problem_link=problem_link(self.edition, page),
@@ -188,11 +194,6 @@ def documentation_html(text: str, path: str) -> Markup:
         lambda found: f'<{found[1]} id="{heading_id(found[2])}">{found[2]}</{found[1]}>', rendered
     )
     return Markup(_BETWEEN_FILES.sub(address, rendered))
-
-
-def _about_view(text: str, contents: str, path: str) -> dict[str, Markup]:
-    sidebar = re.sub(r' id="[^"]*"', "", documentation_html(contents, path))
-    return {"text": documentation_html(text, path), "contents": Markup(sidebar)}
 
 
 def heading_id(heading: str) -> str:
@@ -285,7 +286,9 @@ def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
         "tiles": shown(advice.tiles),
         "words": shown(advice.words),
         "markdown": partial(page_list.badge_markdown, edition),
-        "commands": lambda lock, report: advice.lock_commands(edition, report, lock),
+        "commands": lambda card, report: lock_files.lock_commands(
+            edition, report, card.lock, card.lifted
+        ),
     }
 
 

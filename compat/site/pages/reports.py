@@ -15,7 +15,6 @@ from compat.results.record import Record
 from compat.results.table import ReleaseColumn
 from compat.rewrite.toml_values import matrix_after
 from compat.run.evidence import Metric
-from compat.site.api.documents import schedule_document
 from compat.site.edition import MatrixReport
 from compat.site.pages.results import Doc
 from compat.site.why_words import keeper_sentence
@@ -108,7 +107,7 @@ def roadmap(report: MatrixReport) -> Doc:
     """Return where each floor can go and when: the timeline with today's floors, then each move,
     its date, what blocks it in one clause, and what it drops.
     """
-    snapshot, document = report.snapshot, schedule_document(report)
+    snapshot, document = report.snapshot, report.schedule
     names = {axis.name: label(axis) for axis in snapshot.matrix.axes}
     minimums = {bar.axis: bar.version for bar in document.bars if bar.is_floor}
     bars = [
