@@ -299,16 +299,20 @@ class MatrixReport:
         )
 
     @cached_property
-    def board(self) -> dict[Version, Board]:
+    def board(self) -> dict[Version | None, Board]:
+        """The places on each Python, oldest first, and last, as None, on all of them together."""
         matrix = self.snapshot.matrix
         python, subject = matrix.interpreters.name, matrix.subject
         others = [axis.name for axis in matrix.packages if axis is not matrix.subject_axis]
-        by_python: dict[Version, dict[Version, dict[Versions, tuple[Answer, ...]]]] = {}
-        for entries in self.places.values():
+        boards: dict[Version, dict[Version, dict[Versions, tuple[Answer, ...]]]] = {}
+        whole: dict[Version, dict[Versions, tuple[Answer, ...]]] = {}
+        for entries in sorted(self.places.values(), key=lambda e: e[0].cell.on(python).version):
             on = {coordinate.axis: coordinate.version for coordinate in entries[0].cell.coordinates}
-            of_release = by_python.setdefault(on[python], {}).setdefault(on[subject], {})
-            of_release[tuple(on[name] for name in others)] = entries
-        return {python: by_python[python] for python in sorted(by_python)}
+            beside = tuple(on[name] for name in others)
+            for board in (boards.setdefault(on[python], {}), whole):
+                place = board.setdefault(on[subject], {})
+                place[beside] = (*place.get(beside, ()), *entries)
+        return {**boards, None: whole}
 
 
 class Edition:

@@ -66,7 +66,7 @@ class TestGrid:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (before,) = edition(EVERY).reports
-        in_one = {python: grid(before, python) for python in (*before.board, None)}
+        in_one = {python: grid(before, python) for python in before.board}
         monkeypatch.setattr(results, "_MOST_PLACES", 1)
         (after,) = edition(EVERY).reports
         for python, one in in_one.items():

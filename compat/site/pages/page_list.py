@@ -254,7 +254,7 @@ def _grids(report: MatrixReport) -> Iterator[Page]:
         )  # fmt: skip
 
     yield of(main, 0, page(report.name, "grid"), grid_path(report.name, main))
-    for python in (*report.board, None):
+    for python in report.board:
         for number in range(len(results.grid_parts(report, python))):
             yield of(python, number, grid_part_path(report.name, python, number))
 

@@ -32,7 +32,7 @@ from compat.results.installs import (
     on_platforms,
     plain_installs,
 )
-from compat.results.record import Capability, Record
+from compat.results.record import Capability, Record, Status
 from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.site.edition import Board, MatrixReport, Versions
 from compat.site.history import Event
@@ -154,7 +154,7 @@ def causes(report: MatrixReport) -> Doc:
     """Return all causes, the most common first; `ruled_out` has kinds of obstacles with their most
     common sentences, `inferred` from what cells are known that nobody tried.
     """
-    return report.snapshot.once("causes", lambda: _causes(report))
+    return report.snapshot.once("causes", partial(_causes, report))
 
 
 def _causes(report: MatrixReport) -> Doc:
@@ -399,6 +399,10 @@ def failing(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
     return failing_words(entry, report.title)
 
 
+# What each release, oldest first, says of a capability.
+Results = Sequence[tuple[Version, Capability | None]]
+
+
 def capability_list(report: MatrixReport) -> list[tuple[str, list[Doc]]]:
     """Return all capabilities by group, each with the ranges of releases of each result, the newest
     first.
@@ -409,53 +413,41 @@ def capability_list(report: MatrixReport) -> list[tuple[str, list[Doc]]]:
 
 def capability_view(report: MatrixReport, name: str) -> Doc:
     undescribed = Described(id=name, title=name, says="", file="", line=0, code="")
+    results = [(column.version, column.capability(name)) for column in report.columns]
     return Doc(
         test=report.titles.get(name) or undescribed,
-        statements=capability_statements(_spans(report, name)),
+        statements=capability_statements(results),
         failures=_failures(report, name),
     )
 
 
-def _spans(report: MatrixReport, name: str) -> list[Doc]:
-    return stretches([(column.version, column.capability(name)) for column in report.columns])
+def _by_status(results: Results) -> list[tuple[Status, str, list[tuple[str, Capability]]]]:
+    """Return each status in turn, between which releases, and the results of these."""
+    asked = [(str(version), own) for version, own in results if own is not None]
+    groups = [[*group] for _, group in itertools.groupby(asked, lambda pair: pair[1].status)]
+    return [
+        (group[0][1].status, where(group[0][0], group[-1][0], number, len(groups)), group)
+        for number, group in enumerate(groups)
+    ]
 
 
-def stretches(by_release: Iterable[tuple[Version, Capability | None]]) -> list[Doc]:
-    asked = [(version, capability) for version, capability in by_release if capability is not None]
-
-    def alike(pair: tuple[Version, Capability]) -> tuple[str, str, str]:
-        status, missing = pair[1].status, ", ".join(pair[1].missing)
-        return status, pair[1].spelling if status == "yes" else "", missing
-
-    spans = []
-    for (status, spelling, missing), group in itertools.groupby(asked, key=alike):
-        versions = [str(version) for version, _ in group]
-        ends = {"first": versions[0], "last": versions[-1], "count": len(versions)}
-        spans.append(Doc(**ends, status=status, spelling=spelling, missing=missing))
-    return spans
-
-
-def capability_statements(spans: Sequence[Doc]) -> tuple[str, ...]:
-    alike = _by_status(spans)
-    statements = tuple(_statement(group, number, len(alike)) for number, group in enumerate(alike))
-    return statements or ("Not tested in any release yet.",)
-
-
-def _by_status(spans: Sequence[Doc]) -> list[list[Doc]]:
-    return [[*group] for _, group in itertools.groupby(spans, key=lambda span: span.status)]
-
-
-def _statement(group: Sequence[Doc], number: int, of: int) -> str:
-    place, status = where(group[0].first, group[-1].last, number, of), group[0].status
-    more = ""
-    if status == "yes":
-        named = [(s.spelling, "" if s is group[-1] else f" until {s.last}") for s in group]
-        names = "; then ".join(f"called {name}{until}" for name, until in named if name)
-        more = f", {names}" if names else ""
-    elif status == "absent":
-        missing = next((span.missing for span in group if span.missing), "")
-        more = f": looked for {missing}" if missing else ""
-    return f"{SHORT[status].capitalize()} {place}{more}."
+def capability_statements(results: Results) -> tuple[str, ...]:
+    statements = []
+    for status, place, group in _by_status(results):
+        more = ""
+        if status == "yes":
+            alike = [[*own] for _, own in itertools.groupby(group, lambda pair: pair[1].spelling)]
+            names = "; then ".join(
+                f"called {own[0][1].spelling}{'' if own is alike[-1] else f' until {own[-1][0]}'}"
+                for own in alike
+                if own[0][1].spelling
+            )
+            more = f", {names}" if names else ""
+        elif status == "absent":
+            missing = next((own.missing for _, own in group if own.missing), ())
+            more = f": looked for {', '.join(missing)}" if missing else ""
+        statements.append(f"{SHORT[status].capitalize()} {place}{more}.")
+    return tuple(statements) or ("Not tested in any release yet.",)
 
 
 def where(first: str, last: str, number: int, of: int) -> str:
@@ -470,13 +462,10 @@ def where(first: str, last: str, number: int, of: int) -> str:
 
 
 def _line(report: MatrixReport, name: str) -> Doc:
-    alike = _by_status(_spans(report, name))
-    ranges = [
-        (group[0].status, where(group[0].first, group[-1].last, number, len(alike)))
-        for number, group in enumerate(alike)
-    ]
-    now = alike[-1][0].status if alike else "unknown"
-    kinds = ["changes"] * (len(alike) > 1) + ["failing"] * (now == "no")
+    results = [(column.version, column.capability(name)) for column in report.columns]
+    ranges = [(status, place) for status, place, _ in _by_status(results)]
+    fails = "no" in [status for status, _ in ranges[-1:]]
+    kinds = ["changes"] * (len(ranges) > 1) + ["failing"] * fails
     return Doc(id=name, ranges=ranges[::-1], kinds=" ".join(kinds))
 
 
@@ -516,12 +505,12 @@ def main_python(report: MatrixReport) -> Version | None:
 
     None, for all of them, where the matrix has no cell: nothing is on the index yet.
     """
-    counted = {python: _counts(board) for python, board in report.board.items()}
+    *counted, _ = [(python, _counts(board)) for python, board in report.board.items()]
     for counts in (0, 1):
-        pythons = [python for python, numbers in counted.items() if numbers[counts]]
+        pythons = [python for python, numbers in counted if numbers[counts]]
         if pythons:
             return pythons[-1]
-    return [*counted][-1] if counted else None
+    return counted[-1][0] if counted else None
 
 
 def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
@@ -531,7 +520,7 @@ def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
     are left out: no release admits them, and nothing works there.
     """
     matrix, parts = report.snapshot.matrix, grid_parts(report, python)
-    places, every_shown = _places(report, python), _shown_places(report, python)
+    places, every_shown = report.board[python], _shown_places(report, python)
     shown = [every_shown[subject] for subject in parts[number]]
     every = sorted({others for of_release in places.values() for others in of_release})
     columns = _columns(report, shown)
@@ -614,17 +603,11 @@ def _parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version,
     return tuple(parts)
 
 
-def _places(report: MatrixReport, python: Version | None) -> Board:
-    if python is None:
-        return report.snapshot.once("all-places", partial(_all, report))
-    return report.board[python]
-
-
 def _shown_places(report: MatrixReport, python: Version | None) -> Board:
     def shown() -> Board:
         worth_a_sign = {
             subject: {o: entries for o, entries in board.items() if _says_something(entries)}
-            for subject, board in _places(report, python).items()
+            for subject, board in report.board[python].items()
         }
         return {subject: board for subject, board in worth_a_sign.items() if board}
 
@@ -641,12 +624,10 @@ def _of_checkout(report: MatrixReport, python: Version | None) -> dict[Versions,
 
 
 def choices(report: MatrixReport) -> list[tuple[Version | None, int]]:
-
-    def tested() -> list[tuple[Version | None, int]]:
-        of_each = {python: _counts(board)[0] for python, board in report.board.items()}
-        return [(None, _counts(_places(report, None))[0]), *sorted(of_each.items(), reverse=True)]
-
-    return report.snapshot.once("tested-places", tested)
+    boards = reversed(report.board.items())
+    return report.snapshot.once(
+        "tested-places", lambda: [(python, _counts(board)[0]) for python, board in boards]
+    )
 
 
 def answers(
@@ -712,16 +693,6 @@ def _shown(report: MatrixReport, entries: Places, over_pythons: bool) -> Doc | N
     return place
 
 
-def _all(report: MatrixReport) -> Board:
-    merged: dict[Version, dict[Versions, tuple[Answer, ...]]] = {}
-    for board in report.board.values():
-        for subject, of_release in board.items():
-            places = merged.setdefault(subject, {})
-            for others, entries in of_release.items():
-                places[others] = (*places.get(others, ()), *entries)
-    return merged
-
-
 def _every(board: Board) -> Iterator[tuple[Answer, ...]]:
     return (entries for of_release in board.values() for entries in of_release.values())
 
@@ -760,13 +731,12 @@ def _ordered(styles: Iterable[StatusStyle]) -> list[StatusStyle]:
 
 
 def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
-    every = (subject for by_subject in report.board.values() for subject in by_subject)
-    return tuple(sorted(set(every)))
+    return tuple(sorted(report.board[None]))
 
 
 def release_grid(report: MatrixReport, version: Version) -> Doc:
     """Return the grid of a release: a row for each Python."""
-    boards = {python: board.get(version, {}) for python, board in report.board.items()}
+    boards = {python: board.get(version, {}) for python, board in report.board.items() if python}
     columns = _columns(report, [*boards.values()])
     every = sorted({others for board in boards.values() for others in board})
     styles = {place_style(board[o]) for board in boards.values() for o in columns if o in board}
