@@ -450,8 +450,12 @@ def rewritten_workflow(text: str, move: ranges.Move) -> ranges.Rewritten | range
     for value, keys in _yaml_values(root, move, frozenset()):
         is_list = isinstance(value, yaml.SequenceNode)
         nodes = [n for n in (value.value if is_list else [value]) if isinstance(n, yaml.ScalarNode)]
-        known = (_yaml_item(text, node, move) for node in nodes)
-        items = [item for item in known if item is not None]
+        items: list[ranges.ListedVersion] = []
+        for node in nodes:
+            # A number without quotes would lose its last zero: 3.10 is 3.1.
+            start, end, quote = node.start_mark.index, node.end_mark.index, node.style or '"'
+            item = _quoted(start, end, text[start:end].strip("'\""), quote, move)
+            items += [item] if item is not None and quote in "'\"" else []
         if is_list and len(value.value) != 1:
             moves = ranges.list_changes(text, items, move)
         else:
@@ -486,14 +490,6 @@ def _yaml_values(
             if is_about:
                 yield value, keys
             yield from _yaml_values(value, move, keys | {name})
-
-
-def _yaml_item(text: str, node: yaml.ScalarNode, move: ranges.Move) -> ranges.ListedVersion | None:
-    if node.style not in (None, "'", '"'):
-        return None
-    start, end = node.start_mark.index, node.end_mark.index
-    # A number without quotes would lose its last zero: 3.10 is 3.1.
-    return _quoted(start, end, text[start:end].strip("'\""), node.style or '"', move)
 
 
 # Badges of a README with the lowest version of a project: static ones of shields.io, and the words
