@@ -41,11 +41,10 @@ def rendered(template: str, **shown: Any) -> bytes:
     """Return what a template of a file that is no page becomes."""
     shown = {"paths": paths, **shown}
     folder = "assets/templates"
-    return files.rendered("compat.site", template, shown, folder=folder, finalize=_fit).encode()
-
-
-def _fit(value: object) -> str:
-    return fit(str(value))
+    text = files.rendered(
+        "compat.site", template, shown, folder=folder, finalize=lambda value: fit(str(value))
+    )
+    return text.encode()
 
 
 def moment(day: datetime.date) -> datetime.datetime:

@@ -8,19 +8,21 @@ so a look at that one file decides about all. Files of two editions mixed do not
 import gzip
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from compat.errors import CompatError, Fault, reason
 from compat.site.edition import Listed, SiteFile
-from compat.value import Value
+from compat.value import Value, grouped
 
 MANIFEST = ".edition.json"
 URLS = "urls.json"
 FILES = "files.json"
 PAGE = "index.html"
+T = TypeVar("T")
 KIB = 1024
 # The most that a kind of file may weigh, gzipped. The kind of a page is the folder below its
 # matrix; the box for other pages is one of its own.
@@ -92,7 +94,7 @@ def write_edition(
     stay as they are. `sources` is a digest of the edition's sources, for `as_before`.
     """
     old, new, changed = _listed(folder), dict[str, Listed](), list[str]()
-    weighed, gzipped = _manifest(folder).gzipped, dict[str, int]()
+    left, gzipped = _read(folder / MANIFEST, Manifest) or Manifest(), dict[str, int]()
     for file in files:
         if file.path in new:
             raise CompatError.of("is made twice", path=file.path)
@@ -102,7 +104,7 @@ def write_edition(
         is_same = before is not None and before.sha256 == sha256
         new[file.path] = Listed(path=file.path, sha256=sha256, bytes=len(content))
         if file.path.endswith((".html", ".css", ".js")):
-            weight = weighed.get(file.path) if is_same else None
+            weight = left.gzipped.get(file.path) if is_same else None
             gzipped[file.path] = weight or len(gzip.compress(content, 6))
         is_left = is_same and os.path.exists(f"{folder}/{file.path}")
         if not is_left and _write(folder / file.path, content):
@@ -110,7 +112,8 @@ def write_edition(
     unchanged = len(new) - len(changed)
     every = {*_urls(folder), *earlier, *(path for path in new if is_page(path))}
     gone = sorted(every - new.keys())
-    further = {path: moved(path, nearest(path, new)) for path in gone} | {URLS: urls_text(every)}
+    further = {path: moved(path, nearest(path, new)) for path in gone}
+    further[URLS] = msgspec.json.format(msgspec.json.encode(sorted(every)), indent=1) + b"\n"
     changed += [path for path, content in further.items() if _write(folder / path, content)]
     whole = new | {
         path: Listed(path=path, sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
@@ -130,11 +133,15 @@ def as_before(folder: Path, sources: str) -> Written | None:
     """Return what an edition of these sources left in the folder, where it is still there: every
     file with its size. None where the edition has to be made.
     """
-    left = _manifest(folder)
-    if not sources or left.sources != sources:
+    left = _read(folder / MANIFEST, Manifest)
+    if not sources or left is None or left.sources != sources:
         return None
     every = _listed(folder)
-    if not every or not all(_has_size(f"{folder}/{p}", each.bytes) for p, each in every.items()):
+    try:
+        is_there = all(os.stat(f"{folder}/{p}").st_size == each.bytes for p, each in every.items())
+    except OSError:
+        is_there = False
+    if not every or not is_there:
         return None
     own = {path: every[path] for path in every.keys() - {*left.redirects, URLS}}
     return Written(
@@ -162,27 +169,18 @@ def verified(folder: Path) -> Checked:
 
 
 def weights(sizes: Mapping[str, int]) -> tuple[Weight, ...]:
-    kinds: dict[str, list[str]] = {}
-    for path in sizes:
+    def kind_of(path: str) -> str:
         parts = path.split("/")
         if path.endswith((".css", ".js")):
-            kinds.setdefault(path.rpartition(".")[2], []).append(path)
-        elif path.endswith(".html"):
-            below = parts[1] if len(parts) > 2 else "home"
-            kinds.setdefault("embed" if parts[0] == "embed" else below, []).append(path)
-    heaviest_of = []
-    for kind, paths in sorted(kinds.items()):
-        heaviest, most = max(paths, key=lambda path: (sizes[path], path)), _BUDGETS.get(kind, _PAGE)
-        heaviest_of.append(
-            Weight(
-                kind=kind,
-                count=len(paths),
-                heaviest=heaviest,
-                size=sizes[heaviest],
-                most=most * KIB,
-            )
-        )
-    return tuple(heaviest_of)
+            return path.rpartition(".")[2]
+        return "embed" if parts[0] == "embed" else parts[1] if parts[2:] else "home"
+
+    weights = []
+    for kind, paths in sorted(grouped((kind_of(path), path) for path in sizes).items()):
+        size, heaviest = max((sizes[path], path) for path in paths)
+        most, count = _BUDGETS.get(kind, _PAGE) * KIB, len(paths)
+        weights.append(Weight(kind=kind, count=count, heaviest=heaviest, size=size, most=most))
+    return tuple(weights)
 
 
 def nearest(path: str, living: Iterable[str]) -> str:
@@ -200,10 +198,6 @@ def is_page(path: str) -> bool:
     return path.rpartition("/")[2] == PAGE
 
 
-def urls_text(paths: Iterable[str]) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(sorted(paths)), indent=1) + b"\n"
-
-
 def read_urls(text: bytes) -> tuple[str, ...]:
     paths = msgspec.json.decode(text, type=tuple[str, ...])
     for path in paths:
@@ -216,13 +210,6 @@ def refuse_unsafe(path: str) -> None:
     parts = path.split("/")
     if not all(parts) or any(part in (".", "..") for part in parts) or "\\" in path or "\0" in path:
         raise ValueError(f"{path[:100]!r} is not a path of a site")
-
-
-def _has_size(path: str, size: int) -> bool:
-    try:
-        return os.stat(path).st_size == size
-    except OSError:
-        return False
 
 
 def _write(path: Path, content: bytes) -> bool:
@@ -239,19 +226,16 @@ def _write(path: Path, content: bytes) -> bool:
     return True
 
 
-def _manifest(folder: Path) -> Manifest:
+def _read(path: Path, kind: type[T]) -> T | None:
     try:
-        return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+        return msgspec.json.decode(path.read_bytes(), type=kind)
     except (OSError, ValueError):
-        return Manifest()
+        return None
 
 
 def _listed(folder: Path) -> dict[str, Listed]:
-    try:
-        listed = msgspec.json.decode((folder / FILES).read_bytes(), type=_List).files
-    except (OSError, ValueError):
-        return {}
-    return {each.path: each for each in listed}
+    listed = _read(folder / FILES, _List)
+    return {each.path: each for each in listed.files} if listed else {}
 
 
 def _urls(folder: Path) -> tuple[str, ...]:
@@ -261,9 +245,7 @@ def _urls(folder: Path) -> tuple[str, ...]:
         return ()
 
 
-def _wrong(
-    folder: Path, file: Listed, regular: frozenset[str], others: frozenset[str]
-) -> Fault | None:
+def _wrong(folder: Path, file: Listed, regular: set[str], others: set[str]) -> Fault | None:
     try:
         refuse_unsafe(file.path)
     except ValueError:
@@ -280,21 +262,17 @@ def _wrong(
     return _fault("mixed", file.path, "is not what the list has: of another edition, or changed")
 
 
-def _there(folder: Path) -> tuple[frozenset[str], frozenset[str]]:
-    # The paths of the regular files in a folder, and those of links, pipes and other things that
-    # are not directories.
-    def walk(below: Path) -> Iterator[tuple[str, bool]]:
-        with os.scandir(below) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    yield from walk(Path(entry.path))
-                else:
-                    path = Path(entry.path).relative_to(folder).as_posix()
-                    yield path, entry.is_file(follow_symlinks=False)
-
-    files = dict(walk(folder))
-    regular = frozenset(path for path, is_regular in files.items() if is_regular)
-    return regular, frozenset(files) - regular
+def _there(folder: Path) -> tuple[set[str], set[str]]:
+    """The paths of the regular files in a folder, and those of links, pipes and other things that
+    are not directories.
+    """
+    regular, others = set[str](), set[str]()
+    for base, folders, names in os.walk(folder):
+        links = (name for name in folders if os.path.islink(f"{base}/{name}"))
+        for path in (Path(base, name) for name in (*names, *links)):
+            is_regular = path.is_file() and not path.is_symlink()
+            (regular if is_regular else others).add(path.relative_to(folder).as_posix())
+    return regular, others
 
 
 def _fault(code: str, path: str, message: str) -> Fault:
