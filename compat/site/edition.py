@@ -333,12 +333,10 @@ class Edition:
         self.base_url = base_url.rstrip("/") + "/"
         self.day = day
         self.repository = repository
+        self._by_name = {report.name: report for report in self.reports}
 
     def report(self, matrix: str) -> MatrixReport:
-        for report in self.reports:
-            if report.name == matrix:
-                return report
-        raise KeyError(matrix)
+        return self._by_name[matrix]
 
     def url(self, path: str) -> str:
         return self.base_url + address(path)

@@ -112,7 +112,13 @@ def install_reason(about: Install | InstallGroup) -> str:
     style = INSTALL_STYLES[about.state]
     if install.platform:
         if about.state == "no-wheel":
-            return f"{install.because}; {_newest_words(install)}"
+            if not install.newest:
+                lacking = f"no version of {install.lacking} that is known has one"
+                return f"{install.because}; {lacking}"
+            return (
+                f"{install.because}; the newest {install.lacking} with a file for that platform is"
+                f" {install.newest}, for Python {listed(install.newest_pythons)}"
+            )
         if about.state == "needs-build" or install.evidence == "declared":
             return install.because or style.sentence
         outcome = None if about.state == "resolves" else parse_outcome(install.outcome)
@@ -148,15 +154,10 @@ def installable_words(installs: Iterable[Install], platform: PlatformName, packa
     best = newest_on(own, platform, INSTALLABLE)
     if best is None:
         buildable: tuple[InstallState, ...] = ("needs-build",)
-        built = newest_on(own, platform, buildable)
-        words = (
-            ""
-            if built is None
-            else (
-                f"; the newest that may, once something is built there: {built.release},"
-                f" on Python {listed(built.pythons)}"
-            )
-        )
+        words, built = "", newest_on(own, platform, buildable)
+        if built is not None:
+            words = f"; the newest that may, once something is built there: {built.release}"
+            words += f", on Python {listed(built.pythons)}"
         return f"No release of {package} installs on {title} as published, by what is known{words}."
     return (
         f"The newest release of {package} that installs on {title} as published, by what is known:"
@@ -178,13 +179,3 @@ def works_instead(advisor: Advisor, install: Install) -> Answer | None:
         exactly(axis, Version(asked[axis.name])) for axis in matrix.axes if axis.name in asked
     )
     return advisor.first(Request(wants=wants))
-
-
-def _newest_words(install: Install) -> str:
-    if not install.newest:
-        return f"no version of {install.lacking} that is known has one"
-    pythons = listed(install.newest_pythons)
-    return (
-        f"the newest {install.lacking} with a file for that platform is {install.newest},"
-        f" for Python {pythons}"
-    )

@@ -48,7 +48,9 @@ def database(report: MatrixReport) -> bytes:
                 f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN; {tables}"
             )
             for table, rows in _tables(report):
-                _insert(connection, table, rows)
+                columns = connection.execute(f"SELECT count(*) FROM pragma_table_info('{table}')")
+                places = ", ".join("?" * columns.fetchone()[0])
+                connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
             connection.execute("COMMIT")
         return path.read_bytes()
 
@@ -56,12 +58,17 @@ def database(report: MatrixReport) -> bytes:
 def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterable[Row]]]:
     known = report.snapshot.known
     sets, measures = _Numbers(), dict[Measures, int]()
+
+    def kind(entry: Answer) -> int:
+        obstacle = None if entry.obstacle is None else entry.obstacle.kind
+        return kinds.of((entry.kind, entry.evidence, entry.expected, obstacle))
+
     results, kinds, recipes = _Numbers(), _Numbers(), _Numbers()
     yield "cells", (_cell(report, entry) for entry in known)
     yield (
         "plan_places",
         (
-            (place, recipes.of(tuple((e.cell.recipe, kinds.of(_planned(e))) for e in planned)))
+            (place, recipes.of(tuple((e.cell.recipe, kind(e)) for e in planned)))
             for place, entries in report.places.items()
             if (planned := [entry for entry in entries if entry.planned])
         ),
@@ -109,22 +116,11 @@ class _Numbers:
         return known[1]
 
 
-def _insert(connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> None:
-    columns = connection.execute(f"SELECT count(*) FROM pragma_table_info('{table}')").fetchone()
-    places = ", ".join("?" * columns[0])
-    connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
-
-
 def _cell(report: MatrixReport, entry: Answer) -> Row:
     *known, blocked_by, score = astuple(cell_summary(report, entry))
     obstacle = entry.obstacle
     reason = (None, None) if obstacle is None else (obstacle.kind, obstacle.because)
     return (*map(_value, (*known, *reason, blocked_by, *astuple(score)[:5], score.words)),)
-
-
-def _planned(entry: Answer) -> Row:
-    obstacle = None if entry.obstacle is None else entry.obstacle.kind
-    return entry.kind, entry.evidence, entry.expected, obstacle
 
 
 def _value(value: Any) -> Any:
@@ -137,12 +133,8 @@ def _coordinates(report: MatrixReport) -> Iterator[Row]:
     positions = report.advisor.ranks.positions
     for entry in report.snapshot.known:
         for coordinate in entry.cell.coordinates:
-            yield (
-                entry.cell.id,
-                coordinate.axis,
-                coordinate.number,
-                positions[coordinate.axis][coordinate.version],
-            )
+            axis, place = coordinate.axis, positions[coordinate.axis][coordinate.version]
+            yield entry.cell.id, axis, coordinate.number, place
 
 
 def _runs(known: Iterable[Answer], sets: _Numbers, measures: dict[Measures, int]) -> Iterator[Row]:
@@ -173,24 +165,15 @@ def _runs(known: Iterable[Answer], sets: _Numbers, measures: dict[Measures, int]
 
 
 def _result(capability: Capability) -> Row:
-    return (
-        fit(capability.id),
-        capability.status,
-        *(
-            fit(text) if text else None
-            for text in (capability.cause, capability.subject, capability.spelling)
-        ),
-    )
+    further = (capability.cause, capability.subject, capability.spelling)
+    texts = (fit(text) if text else None for text in further)
+    return (fit(capability.id), capability.status, *texts)
 
 
 def _test(report: MatrixReport, name: str) -> Row:
     test = report.titles.get(name)
-    return (
-        fit(name),
-        None if test is None else fit(test.title),
-        None if test is None else fit(test.says),
-        name in report.helpers,
-    )
+    words = (None, None) if test is None else (fit(test.title), fit(test.says))
+    return (fit(name), *words, name in report.helpers)
 
 
 # A spreadsheet takes a text that begins so for a formula:
@@ -200,33 +183,27 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def spreadsheets(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
-        content = spreadsheet(edition, report)
+        axes, text = [axis.name for axis in report.snapshot.matrix.axes], io.StringIO()
+        table = csv.writer(text)
+        names = ("recipe", "words", "state", "outcome", "latest", "runs", "stale", "page")
+        table.writerow(("cell", *axes, *names))
+        for entry in report.snapshot.known:
+            summary = cell_summary(report, entry)
+            cells = (
+                summary.id,
+                *(entry.cell.on(axis).number for axis in axes),
+                summary.recipe,
+                report.style(entry).word,
+                summary.state,
+                summary.outcome or "",
+                summary.latest or "",
+                summary.tested,
+                "yes" if summary.stale else "no",
+                edition.url(cell_page(entry.cell)),
+            )
+            table.writerow([harmless(fit(str(cell))) for cell in cells])
+        content = text.getvalue().encode()
         yield SiteFile(path=download_path(report.name, "csv"), content=content)
-
-
-def spreadsheet(edition: Edition, report: MatrixReport) -> bytes:
-    axes = [axis.name for axis in report.snapshot.matrix.axes]
-    text = io.StringIO()
-    table = csv.writer(text)
-    table.writerow(
-        ("cell", *axes, "recipe", "words", "state", "outcome", "latest", "runs", "stale", "page")
-    )
-    for entry in report.snapshot.known:
-        summary = cell_summary(report, entry)
-        cells = (
-            summary.id,
-            *(entry.cell.on(axis).number for axis in axes),
-            summary.recipe,
-            report.style(entry).word,
-            summary.state,
-            summary.outcome or "",
-            summary.latest or "",
-            summary.tested,
-            "yes" if summary.stale else "no",
-            edition.url(cell_page(entry.cell)),
-        )
-        table.writerow([harmless(fit(str(cell))) for cell in cells])
-    return text.getvalue().encode()
 
 
 def harmless(text: str) -> str:

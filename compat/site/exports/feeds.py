@@ -47,7 +47,17 @@ def feed_entries(report: MatrixReport) -> Iterator[FeedEntry]:
     yield from (_change(report, event) for event in report.events[:MOST_ENTRIES])
     yield from _releases(report)
     yield from (_proposal(report, proposal) for proposal in report.proposals if proposal.is_open)
-    yield from _silence(report)
+    newest = report.run_days[-1] if report.run_days else report.snapshot.day
+    since = newest + datetime.timedelta(days=report.snapshot.present.fresh_days + 1)
+    if since <= report.snapshot.day:
+        yield FeedEntry(
+            category="health",
+            name=f"stale-{since}",
+            moment=moment(since),
+            title="every result is out of date: no test runs any more",
+            text=f"The newest run that counts was on {day(newest)}.",
+            path=page(report.name, "reliability"),
+        )
 
 
 def _stamp(when: datetime.datetime) -> str:
@@ -64,6 +74,7 @@ def _change(report: MatrixReport, event: Event) -> FeedEntry:
     before = f"; was: {was}" if was else ""
     score = event.verdict.score.words
     place, outcome = place_words(cell, report.snapshot.matrix), event.verdict.outcome
+    known = f"{change.kind}\0{outcome}".encode(errors="surrogatepass")
     lines = [
         f"Cell {cell.id}.",
         "" if outcome is None else f"{outcome}. {cause_sentence(outcome)}",
@@ -74,7 +85,7 @@ def _change(report: MatrixReport, event: Event) -> FeedEntry:
     ]
     return FeedEntry(
         category="regressions" if change.kind == "regressed" else "changes",
-        name=f"cell-{cell.id}-{_stamp(event.moment)}-{_short(change.kind, str(outcome))}",
+        name=f"cell-{cell.id}-{_stamp(event.moment)}-{hashlib.sha256(known).hexdigest()[:12]}",
         moment=event.moment,
         title=f"{_word(report, event, event.verdict)}{before}: {place} ({cell.recipe})",
         text=plain_dates(" ".join(line for line in lines if line)),
@@ -92,34 +103,28 @@ def _releases(report: MatrixReport) -> Iterator[FeedEntry]:
         for release in snapshot.catalogue.of(axis).selected(axis.select):
             if release.uploaded is None or release.uploaded.date() > snapshot.day:
                 continue
-            is_subject = axis.name == snapshot.matrix.subject
+            what, is_subject = (
+                f"{label(axis)} {release.version}",
+                axis is snapshot.matrix.subject_axis,
+            )
+            place = ("release", str(release.version)) if is_subject else ("grid",)
             yield FeedEntry(
                 category="releases",
                 name=f"release-{axis.name}-{segment(str(release.version))}",
                 moment=release.uploaded,
-                title=f"{label(axis)} {release.version} released",
-                text=(
-                    f"{label(axis)} {release.version} was released on"
-                    f" {day(release.uploaded.date())}."
-                ),
-                path=(
-                    page(report.name, "release", str(release.version))
-                    if is_subject
-                    else page(report.name, "grid")
-                ),
+                title=f"{what} released",
+                text=f"{what} was released on {day(release.uploaded.date())}.",
+                path=page(report.name, *place),
             )
 
 
 def _proposal(report: MatrixReport, proposal: Proposal) -> FeedEntry:
-    days = [
-        proof.latest
-        for proof in proposal.evidence
-        if proof.latest is not None and proof.latest <= report.snapshot.day
-    ]
+    today, latest = report.snapshot.day, [proof.latest for proof in proposal.evidence]
+    days = [day for day in latest if day is not None and day <= today]
     return FeedEntry(
         category="proposals",
         name=f"proposal-{proposal.id}-{proposal.digest[:16]}",
-        moment=moment(max(days, default=report.snapshot.day)),
+        moment=moment(max(days, default=today)),
         title=(
             f"proposed: {proposal.package} {proposal.proposed} as a further version of the matrix"
             if proposal.kind == "extend"
@@ -129,26 +134,6 @@ def _proposal(report: MatrixReport, proposal: Proposal) -> FeedEntry:
         text=plain_dates(f"{proposal.because}. {' '.join(proposal.grounds)}"),
         path=page(report.name, "roadmap"),
     )
-
-
-def _silence(report: MatrixReport) -> Iterator[FeedEntry]:
-    if not report.run_days:
-        return
-    newest = report.run_days[-1]
-    since = newest + datetime.timedelta(days=report.snapshot.present.fresh_days + 1)
-    if since <= report.snapshot.day:
-        yield FeedEntry(
-            category="health",
-            name=f"stale-{since}",
-            moment=moment(since),
-            title="every result is out of date: no test runs any more",
-            text=f"The newest run that counts was on {day(newest)}.",
-            path=page(report.name, "reliability"),
-        )
-
-
-def _short(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:12]
 
 
 # Days before an event.

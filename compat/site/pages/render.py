@@ -168,7 +168,7 @@ def printable(value: Any) -> Any:
 
 
 @lru_cache(maxsize=64)
-def html_of_markdown(text: str) -> Markup:
+def documentation_html(text: str, path: str) -> Markup:
     rendered = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
     first, *rest = rendered.replace("</table>", "</table></section>").split("<table>")
     # Each region of a page needs a name of its own.
@@ -177,10 +177,6 @@ def html_of_markdown(text: str) -> Markup:
         f'<section class="scroll" aria-label="Table {number}" tabindex="0"><table>{part}'
         for number, part in enumerate(rest, start=1)
     )
-    return Markup("".join((first, *tables)))
-
-
-def documentation_html(text: str, path: str) -> Markup:
     prefix = "../" * path.count("/")
 
     def address(match: re.Match[str]) -> str:
@@ -188,8 +184,7 @@ def documentation_html(text: str, path: str) -> Markup:
 
     # Long lines scroll inside their block, and what scrolls must be reachable by keyboard.
     # https://dequeuniversity.com/rules/axe/4.10/scrollable-region-focusable
-    # A Markup would escape what is put in.
-    rendered = str(html_of_markdown(text)).replace("<pre>", '<pre tabindex="0">')
+    rendered = "".join((first, *tables)).replace("<pre>", '<pre tabindex="0">')
     rendered = _HEADING.sub(
         lambda found: f'<{found[1]} id="{heading_id(found[2])}">{found[2]}</{found[1]}>', rendered
     )
@@ -241,10 +236,6 @@ def ticked(text: str) -> Markup:
         for n, part in enumerate(parts)
     )
     return Markup("").join(shown)
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def sentence(text: str) -> str:
@@ -315,7 +306,7 @@ _FILTERS = {
     "to": _to,
     "lines": _lines,
     "day": _day,
-    "number": _number,
+    "number": lambda value: f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}",
     "sentence": sentence,
     "ticked": ticked,
     "segment": paths.segment,

@@ -3,16 +3,13 @@
 import math
 import sys
 from collections import Counter
-from collections.abc import Sequence
 
 from compat.advise.request import label
 from compat.files import unified_diff
 from compat.policy.calendar import Bar
 from compat.policy.proposal import Kind, Proposal
 from compat.policy.propose import floors
-from compat.results.durations import ChangePoint, change_point
-from compat.results.record import Record
-from compat.results.table import ReleaseColumn
+from compat.results.durations import change_point
 from compat.rewrite.toml_values import matrix_after
 from compat.run.evidence import Metric
 from compat.site.edition import MatrixReport
@@ -47,34 +44,29 @@ def charts(report: MatrixReport) -> Doc:
         change = change_point([metric.value for _, _, metric in values])
         if change is None:
             silent.append(title)
-        else:
-            drawn.append(_metric(name, title, values, change))
+            continue
+        (_, _, first), (column, _, _) = values[0], values[change.index]
+        unit, words = first.unit, ("lower", "higher") if first.unit != "s" else ("faster", "slower")
+        measured_in = f"{title}, in {_UNITS.get(unit, unit)}" if unit else title
+        drawn.append(
+            Doc(
+                id=f"metric-{name}",
+                title=f"{title} is {change.ratio:.2g} times {words[not change.is_lower]} from"
+                f" {column.version} on",
+                says=f"{measured_in}, as measured in the representative cell of each release;"
+                f" {first.better} is better. The bands hold the middle half of the measurements"
+                " before and after the change.",
+                unit=unit,
+                points=[(str(c.version), max(0.0, m.value), _shown(m)) for c, _, m in values],
+                at=change.index,
+                heads=("release", unit or "value", "measured in", "on"),
+                rows=[
+                    (str(c.version), _shown(m), c.entry.cell.id, day(r.started.date()))
+                    for c, r, m in values
+                ],
+            )
+        )
     return Doc(charts=drawn, host=host, silent=silent)
-
-
-def _metric(
-    name: str,
-    title: str,
-    values: Sequence[tuple[ReleaseColumn, Record, Metric]],
-    change: ChangePoint,
-) -> Doc:
-    unit = values[0][2].unit
-    story = f"{_story(change, values[0][2])} from {values[change.index][0].version} on"
-    return Doc(
-        id=f"metric-{name}",
-        title=f"{title} is {story}",
-        says=f"{title}{f', in {_UNITS.get(unit, unit)}' if unit else ''}, as measured in the"
-        f" representative cell of each release; {values[0][2].better} is better. The bands hold the"
-        " middle half of the measurements before and after the change.",
-        unit=unit,
-        points=[(str(c.version), max(0.0, m.value), _shown(m)) for c, _, m in values],
-        at=change.index,
-        heads=("release", unit or "value", "measured in", "on"),
-        rows=[
-            (str(c.version), _shown(m), c.entry.cell.id, day(r.started.date()))
-            for c, r, m in values
-        ],
-    )
 
 
 def nice(value: float) -> float:
@@ -82,13 +74,6 @@ def nice(value: float) -> float:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= value * 0.999999)
-
-
-def _story(change: ChangePoint, metric: Metric) -> str:
-    word = "lower" if change.is_lower else "higher"
-    if metric.unit == "s":
-        word = "faster" if change.is_lower else "slower"
-    return f"{change.ratio:.2g} times {word}"
 
 
 def _shown(metric: Metric) -> str:
@@ -137,10 +122,14 @@ def roadmap(report: MatrixReport) -> Doc:
         heads=("version", "released", "window ends", "upstream support ends", ""),
         rows=rows,
     )
+    why_python, floor = "", next(reversed(report.python_floors.values()), None)
+    if floor is not None and floor.needs is not None:
+        package = snapshot.matrix.subject_axis.package
+        why_python = f"{package} {floor.release}: {keeper_sentence(floor)}"
     return Doc(
         arithmetic={floor.axis: floor.arithmetic for floor in floors(snapshot, snapshot.day)},
         proposed={(each.axis, each.proposed): each for each in report.proposals},
-        why={snapshot.matrix.interpreters.name: _why_python(report)},
+        why={snapshot.matrix.interpreters.name: why_python},
         chart=chart if chart.spans else None,
     )
 
@@ -158,14 +147,6 @@ def title_of(proposal: Proposal) -> str:
         )
     floor = f"the floor of {proposal.package}"
     return f"{_VERBS[proposal.kind]} {floor} from {proposal.current} to {proposal.proposed}"
-
-
-def _why_python(report: MatrixReport) -> str:
-    floor = next(reversed(report.python_floors.values()), None)
-    if floor is None or floor.needs is None:
-        return ""
-    package = report.snapshot.matrix.subject_axis.package
-    return f"{package} {floor.release}: {keeper_sentence(floor)}"
 
 
 def _span(bar: Bar, name: str) -> Doc:
