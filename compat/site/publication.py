@@ -5,6 +5,7 @@ import gc
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from compat import files
@@ -109,13 +110,10 @@ def sitemap(edition: Edition, pages: Iterable[str]) -> Iterator[SiteFile]:
     yield SiteFile(path="robots.txt", content=robots.encode())
     ordered = sorted(pages)
     parts = [ordered[start : start + MOST] for start in range(0, len(ordered), MOST)]
-    files = {
-        f"sitemap-{number}.xml": ("urlset", "url", part) for number, part in enumerate(parts, 1)
-    }
+    files = {f"sitemap-{n}.xml" if parts[1:] else "sitemap.xml": p for n, p in enumerate(parts, 1)}
+    of = partial(rendered, "sitemap.xml", edition=edition)
+    for path, listed in files.items():
+        yield SiteFile(path=path, content=of(whole="urlset", each="url", listed=listed))
     if parts[1:]:
-        files["sitemap.xml"] = "sitemapindex", "sitemap", list(files)
-    else:
-        files = {"sitemap.xml": ("urlset", "url", ordered)}
-    for path, (whole, each, listed) in files.items():
-        about = {"whole": whole, "each": each, "listed": listed}
-        yield SiteFile(path=path, content=rendered("sitemap.xml", edition=edition, **about))
+        content = of(whole="sitemapindex", each="sitemap", listed=list(files))
+        yield SiteFile(path="sitemap.xml", content=content)

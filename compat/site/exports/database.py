@@ -22,7 +22,7 @@ from compat.run.outcome import Outcome
 from compat.site.api.documents import cell_summary
 from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import fit, rendered
-from compat.site.paths import cell_page, download_path
+from compat.site.paths import cell_page, export_path
 
 Row = tuple[Any, ...]
 # The metrics of a run: of each its name, its unit, and which of two values is better.
@@ -31,9 +31,9 @@ Measures = tuple[tuple[str, str, str], ...]
 
 def downloads(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
-        yield SiteFile(path=download_path(report.name, "sqlite"), content=database(report))
+        yield SiteFile(path=export_path("sqlite", report.name), content=database(report))
         text = rendered("queries.sql", report=report, subject=report.snapshot.matrix.subject)
-        yield SiteFile(path=download_path(report.name, "sql"), content=text)
+        yield SiteFile(path=export_path("sql", report.name), content=text)
 
 
 def database(report: MatrixReport) -> bytes:
@@ -203,7 +203,7 @@ def spreadsheets(edition: Edition) -> Iterator[SiteFile]:
             )
             table.writerow([harmless(fit(str(cell))) for cell in cells])
         content = text.getvalue().encode()
-        yield SiteFile(path=download_path(report.name, "csv"), content=content)
+        yield SiteFile(path=export_path("csv", report.name), content=content)
 
 
 def harmless(text: str) -> str:

@@ -15,7 +15,7 @@ from compat.results.answer import Answer
 from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import moment, rendered
 from compat.site.history import Event
-from compat.site.paths import calendar_path, cell_page, feed_path, page, segment
+from compat.site.paths import cell_page, export_path, page, segment
 from compat.site.status import style_then
 from compat.site.wording import cause_sentence, day, listed, place_words, plain_dates
 from compat.value import Value
@@ -40,7 +40,7 @@ def feeds(edition: Edition) -> Iterator[SiteFile]:
         updated = max((entry.moment for entry in past), default=moment(datetime.date(2000, 1, 1)))
         shown = {"entries": past[:MOST_ENTRIES], "updated": updated, "stamp": _stamp}
         content = rendered("feed.atom", edition=edition, report=report, **shown)
-        yield SiteFile(path=feed_path(report.name), content=content)
+        yield SiteFile(path=export_path("feed", report.name), content=content)
 
 
 def feed_entries(report: MatrixReport) -> Iterator[FeedEntry]:
@@ -143,7 +143,7 @@ REMINDERS = (90, 30, 7)
 def calendars(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
         text = ical(report.schedule)
-        yield SiteFile(path=calendar_path(report.name), content=text.encode())
+        yield SiteFile(path=export_path("calendar", report.name), content=text.encode())
 
 
 def ical(schedule: Schedule) -> str:

@@ -15,7 +15,7 @@ from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import json, line, rendered
 from compat.site.pages.advice import embed_box, tiles
 from compat.site.pages.results import matrix_health
-from compat.site.paths import badge_path, card_path, embed_image
+from compat.site.paths import badge_path, export_path
 from compat.site.status import State
 from compat.site.wording import day
 from compat.value import Value
@@ -167,14 +167,14 @@ _LINE = 58
 
 def cards(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
-        yield SiteFile(path=card_path(report.name, "png"), content=bitmap(report))
+        yield SiteFile(path=export_path("card-bitmap", report.name), content=bitmap(report))
         box = embed_box(report)
         lines = [*(f"Python {row.python}: {row.words}" for row in box.rows), box.tested]
         shown = {"title": line(box.title, _LINE), "lines": [line(words, _LINE) for words in lines]}
         content = rendered("box.svg", says=line(". ".join(lines), 1000), **shown)
         # The address of a picture that said the same as the box.
-        for path in (embed_image(report.name), card_path(report.name, "svg")):
-            yield SiteFile(path=path, content=content)
+        for kind in ("embed-image", "card"):
+            yield SiteFile(path=export_path(kind, report.name), content=content)
 
 
 def bitmap(report: MatrixReport) -> bytes:

@@ -57,10 +57,8 @@ def why_not(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
 def tiles(report: MatrixReport, proof: Answer) -> list[tuple[str, Version, bool]]:
     matrix = report.snapshot.matrix
     others = [axis for axis in matrix.axes[::-1] if axis.name != matrix.subject]
-    return [
-        (label(axis), proof.version(axis.name), axis.name == matrix.subject)
-        for axis in (matrix.subject_axis, *others)
-    ]
+    axes = (matrix.subject_axis, *others)
+    return [(label(a), proof.version(a.name), a.name == matrix.subject) for a in axes]
 
 
 def words(report: MatrixReport, proof: Answer) -> str:
@@ -72,18 +70,13 @@ def version_links(
 ) -> list[tuple[str, str]]:
     axes = [axis for axis in report.snapshot.matrix.axes if axis.name in coordinates]
     each = [(axis, coordinates[axis.name]) for axis in axes]
-    return [
-        (f"{label(a)} {version}", answer_path(report, {a.name: version})) for a, version in each
-    ]
+    return [(f"{label(a)} {v}", answer_path(report, {a.name: v})) for a, v in each]
 
 
 def answer_path(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
-    texts = [
-        f"{axis.short}{coordinates[axis.name]}"
-        for axis in report.snapshot.matrix.axes
-        if axis.name in coordinates
-    ]
-    return page(report.name, "advise", *(["-".join(texts)] if texts else []))
+    axes = [axis for axis in report.snapshot.matrix.axes if axis.name in coordinates]
+    text = "-".join(f"{axis.short}{coordinates[axis.name]}" for axis in axes)
+    return page(report.name, "advise", *filter(None, (text,)))
 
 
 def version_axes(report: MatrixReport) -> Iterator[tuple[Axis, Version]]:

@@ -24,7 +24,7 @@ from compat.site.paths import (
     badge_path,
     cell_page,
     compared,
-    embed_path,
+    export_path,
     grid_part_path,
     grid_path,
     page,
@@ -179,7 +179,7 @@ def _whole_site(edition: Edition) -> Iterator[Page]:
         title, home = f"{report.snapshot.matrix.title}: what works with what", page(report.name)
         about = f"What works with {report.snapshot.matrix.title}, for each Python."
         more = {"about": about, "canonical": home}
-        yield _of(report, embed_path(report.name), "embed", title, **more)
+        yield _of(report, export_path("embed", report.name), "embed", title, **more)
     # The sections of the first report answer without its name too, so that short addresses work.
     names, first = {report.name for report in edition.reports}, edition.reports[0]
     short = section_paths(first) | {old: page(first.name, new) for old, new in JOINED.items()}

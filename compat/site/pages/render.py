@@ -83,6 +83,7 @@ class Printer:
             finalize=printable,
         )
         self._environment.filters |= _of_modules(_functions) | _FILTERS | _filters_of(edition)
+        self._environment.tests["paged"] = results.entry_page
         self._environment.globals |= _of_modules(
             lambda module: filter(str.isupper, vars(module))
         ) | {

@@ -8,7 +8,6 @@ import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby
 from types import SimpleNamespace
 from typing import Any
 
@@ -97,13 +96,10 @@ def place_view(entries: Sequence[Answer], matrix: Matrix, pythons: Sequence[str]
     )
 
 
-def has_page(entry: Answer) -> bool:
-    is_known = bool(entry.runs) or entry.lock_digest is not None
-    return is_known and not entry.cell.is_local
-
-
 def entry_page(entry: Answer) -> str:
-    return cell_page(entry.cell) if has_page(entry) else ""
+    """Return the page of a cell that has one, else an empty text."""
+    is_known = bool(entry.runs) or entry.lock_digest is not None
+    return cell_page(entry.cell) if is_known and not entry.cell.is_local else ""
 
 
 def look(entry: Answer, siblings: Sequence[Answer] = ()) -> StatusStyle:
@@ -223,20 +219,19 @@ def _span(versions: Collection[Version]) -> str:
 
 
 def changes(report: MatrixReport) -> Doc:
-    days = []
-    for date, group in groupby(report.events, key=lambda event: event.moment.date()):
-        every = [*group]
-        changed = sorted((e for e in every if e.change.kind != "new"), key=_order)
-        days.append((date, changed, len(every) - len(changed)))
-    news = [changed for changed in days if changed[1]]
-    count = sum(len(changed) for _, changed, _ in news)
-    shown = news[:_MOST_DAYS]
+    by_day = grouped((event.moment.date(), event) for event in report.events)
+    changed = {
+        date: sorted((e for e in every if e.change.kind != "new"), key=_order)
+        for date, every in by_day.items()
+    }
+    firsts = [(date, len(by_day[date]) - len(news)) for date, news in changed.items()]
+    days = [(date, news) for date, news in changed.items() if news]
     return Doc(
-        days=shown,
-        count=count,
-        left_out=count - sum(len(changed) for _, changed, _ in shown),
-        first=sum(first for _, _, first in days),
-        firsts=[(date, first) for date, _, first in days if first][:_MOST_DAYS],
+        days=days[:_MOST_DAYS],
+        count=sum(len(news) for _, news in days),
+        left_out=sum(len(news) for _, news in days[_MOST_DAYS:]),
+        first=sum(first for _, first in firsts),
+        firsts=[(date, first) for date, first in firsts if first][:_MOST_DAYS],
     )
 
 
@@ -757,10 +752,6 @@ def cautions(report: MatrixReport, entries: Sequence[Answer]) -> list[str]:
     # Untested cells are described on their own pages.
     locked = (entry for entry in entries if entry.lock_digest is not None)
     return [*dict.fromkeys(caution for e in locked for caution in report.snapshot.cautions(e))]
-
-
-def with_pages(entries: Sequence[Answer]) -> list[Answer]:
-    return [entry for entry in entries if has_page(entry)]
 
 
 Place = tuple[int, ...]
