@@ -3,7 +3,6 @@ move.
 """
 
 import datetime
-from collections.abc import Iterator
 from typing import Literal
 
 from packaging.version import Version
@@ -110,7 +109,23 @@ def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule
                 move = _move(as_of, axis, step, before)
                 before = step.version
                 coming += [move] if move.on <= until else []
-            bars += _bars(as_of, axis)
+            known, name = as_of.slots[axis.name], axis.name
+            ends = [
+                max(slot.on, as_of.lifted(name, slot.version) or slot.on)
+                if slot.on is not None and slot.version not in as_of.bad(name)
+                else None
+                for slot in known
+            ]
+            for number, slot in enumerate(known, start=1):
+                bar = Bar(
+                    axis=name,
+                    version=slot.version,
+                    released=slot.released,
+                    until=min((end for end in ends[number:] if end is not None), default=None),
+                    end_of_life=slot.ends,
+                    is_floor=slot.version == as_of.floors[name],
+                )
+                bars.append(bar)
         coming.sort(key=lambda move: (move.on, move.axis))
 
         def at(on: datetime.date, proven: bool) -> dict[str, Version]:
@@ -161,25 +176,6 @@ def _move(as_of: Evaluation, axis: Axis, step: FloorStep, before: Version) -> Sc
         before=before,
         lost=lost(as_of, axis, before, step.version),
     )
-
-
-def _bars(as_of: Evaluation, axis: Axis) -> Iterator[Bar]:
-    known, name = as_of.slots[axis.name], axis.name
-    ends = [
-        max(slot.on, as_of.lifted(name, slot.version) or slot.on)
-        if slot.on is not None and slot.version not in as_of.bad(name)
-        else None
-        for slot in known
-    ]
-    for number, slot in enumerate(known):
-        yield Bar(
-            axis=name,
-            version=slot.version,
-            released=slot.released,
-            until=min((end for end in ends[number + 1 :] if end is not None), default=None),
-            end_of_life=slot.ends,
-            is_floor=slot.version == as_of.floors[name],
-        )
 
 
 Prospect = Literal["open", "dated", "runs", "held", "blocked", "settled"]

@@ -418,7 +418,18 @@ def _ended(sentence: str) -> str:
 
 def lost(as_of: Evaluation, axis: Axis, current: Version, to: Version) -> tuple[Affected, ...]:
     below = [v for v in as_of.existing[axis.name] if current <= v < to]
-    dropped = [v for v in below if _is_covered(as_of, axis, v)]
+    dropped = []
+    for version in below:
+        promised, places = version in as_of.promised(axis.name), as_of.having(axis.name, version)
+        fresh = [as_of.entries.get(place, {}).get("fresh") for place in places]
+        # Promised, or only a package without an axis rules it out as published.
+        if (promised and places) or any(
+            entry is not None
+            and entry.obstacle is not None
+            and not {each.text for each in entry.cell.coordinates} & set(entry.obstacle.between)
+            for entry in fresh
+        ):
+            dropped.append(version)
     own = [_affected(as_of, axis, dropped)] if dropped else []
     for other in as_of.others:
         if other is not axis and to in as_of.reach[axis.name]:
@@ -428,20 +439,6 @@ def lost(as_of: Evaluation, axis: Axis, current: Version, to: Version) -> tuple[
     return tuple(own)
 
 
-def _is_covered(as_of: Evaluation, axis: Axis, version: Version) -> bool:
-    """Promised, or only a package without an axis rules it out as published."""
-    promised = version in as_of.promised(axis.name)
-    return any(
-        promised
-        or (
-            (fresh := as_of.entries.get(place, {}).get("fresh")) is not None
-            and fresh.obstacle is not None
-            and not {each.text for each in fresh.cell.coordinates} & set(fresh.obstacle.between)
-        )
-        for place in as_of.having(axis.name, version)
-    )
-
-
 def _together(as_of: Evaluation, axis: Axis, other: Axis, floor: Version) -> set[Version]:
     position = [other.name for other in as_of.others].index(other.name)
     versions = (v for v in as_of.promised(axis.name) if v >= floor)
@@ -449,10 +446,8 @@ def _together(as_of: Evaluation, axis: Axis, other: Axis, floor: Version) -> set
 
 
 def affected_words(move: Affected) -> str:
-    versions = f"{move.package} {', '.join(map(str, move.versions))}"
-    return (
-        f"{versions} (releases {', '.join(map(str, move.releases))})" if move.releases else versions
-    )
+    releases = f" (releases {', '.join(map(str, move.releases))})" if move.releases else ""
+    return f"{move.package} {', '.join(map(str, move.versions))}{releases}"
 
 
 def _affected(as_of: Evaluation, axis: Axis, versions: list[Version]) -> Affected:

@@ -243,23 +243,18 @@ def rewritten_setup_py(text: str, move: ranges.Move) -> ranges.Rewritten | range
     """Raises DeclarationError for a text that is not Python."""
     source = PythonSource(text)
     calls = (call for call in source.calls if _called(call) == "setup")
-    literals = (known for call in calls for known in _ranges(source, call, move))
-    return _spliced(text, [_Piece(name, *known.span("text")) for name, known in literals], move)
-
-
-def _ranges(
-    source: PythonSource, call: ast.Call, move: ranges.Move
-) -> Iterator[tuple[str, _Literal]]:
-    for keyword in call.keywords:
-        name, value = keyword.arg or "", keyword.value
+    pieces: list[_Piece] = []
+    for keyword in (keyword for call in calls for keyword in call.keywords):
+        name, value, literals = keyword.arg or "", keyword.value, list[_Literal]()
         if move.package is None:
             literal = source.literal(value) if name == "python_requires" else None
-            yield from [] if literal is None else [(name, literal)]
+            literals += [] if literal is None else [literal]
         elif name in _REQUIREMENTS:
-            yield from ((name, literal) for literal in source.literals(value))
+            literals += source.literals(value)
         elif name == "extras_require" and isinstance(value, ast.Dict):
-            for extra in value.values:
-                yield from ((name, literal) for literal in source.literals(extra))
+            literals += (text for extra in value.values for text in source.literals(extra))
+        pieces += (_Piece(name, *literal.span("text")) for literal in literals)
+    return _spliced(text, pieces, move)
 
 
 def _called(call: ast.Call) -> str:

@@ -5,10 +5,10 @@ of `paths.py`.
 """
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, wraps
 from itertools import chain, combinations
-from typing import Any, Protocol
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from packaging.version import Version
 
@@ -26,7 +26,7 @@ from compat.policy.propose import proposals, proposed_extensions
 from compat.results.answer import Answer
 from compat.results.compare import LaneReport, lane_report
 from compat.results.learnt import Audit
-from compat.results.record import Capability, Record, Status
+from compat.results.record import Capability, Record
 from compat.results.snapshot import Snapshot
 from compat.results.table import ReleaseColumn, columns
 from compat.search.needs import Needs
@@ -42,6 +42,22 @@ Versions = tuple[Version, ...]
 # The places of a grid, each with its entries: by the subject's version, then by the versions of the
 # other package axes in their order.
 Board = Mapping[Version, Mapping[Versions, tuple[Answer, ...]]]
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def once(
+    make: Callable[Concatenate["MatrixReport", P], T],
+) -> Callable[Concatenate["MatrixReport", P], T]:
+    """Make what a function returns of a report once for each of its further arguments."""
+
+    @wraps(make)
+    def known(report: "MatrixReport", *asked: P.args, **named: P.kwargs) -> T:
+        return report.snapshot.once((make, *asked), lambda: make(report, *asked, **named))
+
+    return known
 
 
 class SiteFile(Value, frozen=True, kw_only=True):
@@ -116,14 +132,11 @@ class MatrixReport:
     def name(self) -> str:
         return self.snapshot.matrix.name
 
+    @once
     def released(self, axis: str, version: Version) -> datetime.date | None:
-
-        def on() -> datetime.date | None:
-            (package,) = (each for each in self.snapshot.matrix.packages if each.name == axis)
-            came_out = self.snapshot.catalogue.came_out(package, version)
-            return None if came_out is None else came_out.date()
-
-        return self.snapshot.once(("released", axis, version), on)
+        (package,) = (each for each in self.snapshot.matrix.packages if each.name == axis)
+        came_out = self.snapshot.catalogue.came_out(package, version)
+        return None if came_out is None else came_out.date()
 
     @property
     def audit_sentence(self) -> str:
@@ -233,18 +246,9 @@ class MatrixReport:
             lambda: lock_facts(lock, runs, self.newest_records(cell, lock.digest)),
         )
 
+    @once
     def answer(self, request: Request) -> Recommended | Unproven:
-        return self.snapshot.once(("answer", request), lambda: self.advisor.answer(request))
-
-    @cached_property
-    def disagreeing(self) -> dict[Version, dict[str, set[Status]]]:
-        statuses: dict[Version, dict[str, set[Status]]] = {}
-        for column in self.columns:
-            by_id = statuses.setdefault(column.version, {})
-            for entry in column.others:
-                for capability in (*entry.capabilities, *entry.helpers):
-                    by_id.setdefault(capability.id, set()).add(capability.status)
-        return statuses
+        return self.advisor.answer(request)
 
     def best(self, goal: Goal, coordinates: Mapping[str, Version]) -> Answer | None:
         """Return the best tested combination for the goal with these coordinates by axis, at most
@@ -304,7 +308,7 @@ class MatrixReport:
         matrix = self.snapshot.matrix
         python, subject = matrix.interpreters.name, matrix.subject
         others = [axis.name for axis in matrix.packages if axis is not matrix.subject_axis]
-        boards: dict[Version, dict[Version, dict[Versions, tuple[Answer, ...]]]] = {}
+        boards: dict[Version | None, dict[Version, dict[Versions, tuple[Answer, ...]]]] = {}
         whole: dict[Version, dict[Versions, tuple[Answer, ...]]] = {}
         for entries in sorted(self.places.values(), key=lambda e: e[0].cell.on(python).version):
             on = {coordinate.axis: coordinate.version for coordinate in entries[0].cell.coordinates}

@@ -1,5 +1,7 @@
 """What pins a minimum version, in sentences; for the page, the API and the command."""
 
+from typing import Literal
+
 from packaging.version import Version
 
 from compat.run.outcome import Failed, parse_outcome
@@ -20,7 +22,12 @@ _KINDS: dict[NeedKind, tuple[str, str]] = {
     "code": ("place in the code", "places in the code"),
     "guard": ("version check", "version checks"),
 }
-_OWN: tuple[NeedKind, ...] = ("code", "type", "annotation", "guard")
+_OWN: tuple[Literal["code", "type", "annotation", "guard"], ...] = (
+    "code",
+    "type",
+    "annotation",
+    "guard",
+)
 
 
 def keeper_sentence(floor: PythonFloor) -> str:

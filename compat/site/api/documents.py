@@ -54,6 +54,7 @@ from compat.site.edition import (
     Edition,
     MatrixReport,
     SiteFile,
+    once,
 )
 from compat.site.encode import json
 from compat.site.exports.lock_files import lock_commands, whereabouts
@@ -421,8 +422,10 @@ def last_cell_document(edition: Edition, report: MatrixReport, entry: Answer) ->
         return document
     outcome, lock = entry.outcome, report.locks.get(entry.cell.id)
     failed = outcome if isinstance(outcome, Failed) else None
-    records, issue = report.records(entry.cell.id), report.snapshot.explained(entry)
-    changed, ways = (), None
+    records, explained = report.records(entry.cell.id), report.snapshot.explained
+    issue, faults = explained(entry), {fault.id: fault.fault for fault in entry.faults}
+    changed: tuple[Lifted, ...] = ()
+    ways = None
     if lock is not None:
         changed = lifted(report.facts, entry.cell, lock)
         ways = lock_commands(edition, report, lock, changed)
@@ -445,7 +448,14 @@ def last_cell_document(edition: Edition, report: MatrixReport, entry: Answer) ->
         works=tuple(c.id for c in entry.capabilities if c.status == "yes"),
         absent={c.id: c.missing for c in entry.capabilities if c.status == "absent"},
         capabilities=tuple(
-            _explained(report, entry, c) for c in entry.capabilities if c.status == "no"
+            made(
+                ExplainedCapability,
+                failing,
+                explained=known.because if (known := explained(entry, failing)) else None,
+                fault=faults.get(failing.id),
+            )
+            for failing in entry.capabilities
+            if failing.status == "no"
         ),
         helpers={helper.id: helper.status for helper in entry.helpers},
         metrics=records[-1].metrics if records else (),
@@ -483,13 +493,6 @@ def _coded(report: MatrixReport) -> tuple[dict[str, Code], str]:
     letters = dict(zip(dict.fromkeys(kinds), _CODES, strict=False))
     codes = {letter: code for code, letter in letters.items()}
     return codes, "".join(letters[kind] for kind in kinds)
-
-
-def _explained(report: MatrixReport, entry: Answer, capability: Capability) -> ExplainedCapability:
-    issue = report.snapshot.explained(entry, capability)
-    faults = {fault.id: fault.fault for fault in entry.faults}
-    because = None if issue is None else issue.because
-    return made(ExplainedCapability, capability, explained=because, fault=faults.get(capability.id))
 
 
 def _run(record: Record) -> RunSummary:
@@ -612,19 +615,16 @@ class AsOfDocument(Dated, frozen=True, kw_only=True):
     verdicts: dict[str, Kind]
 
 
+@once
 def as_of_documents(report: MatrixReport) -> list[AsOfDocument]:
     """Return a document for each day with a change, oldest first."""
-
-    def made() -> list[AsOfDocument]:
-        by_day: dict[datetime.date, dict[str, Kind]] = {}
-        verdicts: dict[str, Kind] = {}
-        for event in reversed(report.events):
-            verdicts = verdicts | {event.entry.id: event.verdict.kind}
-            by_day[event.moment.date()] = verdicts
-        shown = [*by_day.items()][-MOST_DAYS:]
-        return [AsOfDocument(**head(report), day=day, verdicts=kinds) for day, kinds in shown]
-
-    return report.snapshot.once("as-of", made)
+    by_day: dict[datetime.date, dict[str, Kind]] = {}
+    verdicts: dict[str, Kind] = {}
+    for event in reversed(report.events):
+        verdicts = verdicts | {event.entry.id: event.verdict.kind}
+        by_day[event.moment.date()] = verdicts
+    shown = [*by_day.items()][-MOST_DAYS:]
+    return [AsOfDocument(**head(report), day=day, verdicts=kinds) for day, kinds in shown]
 
 
 def release_document(
@@ -694,17 +694,13 @@ def _capability(report: MatrixReport, name: str) -> CapabilityDocument:
 
 
 def changes_document(report: MatrixReport) -> ChangesDocument:
-    shown = tuple(
-        ChangeDocument(
-            **asdict(event.change),
-            moment=event.moment,
-            outcome=None if event.verdict.outcome is None else str(event.verdict.outcome),
-            beside=event.beside,
-        )
-        for event in report.events[:MOST_CHANGES]
-    )
+    shown = []
+    for event in report.events[:MOST_CHANGES]:
+        outcome = None if event.verdict.outcome is None else str(event.verdict.outcome)
+        more = {"moment": event.moment, "outcome": outcome, "beside": event.beside}
+        shown.append(made(ChangeDocument, event.change, **more))
     left_out = len(report.events) - len(shown)
-    return ChangesDocument(**head(report), changes=shown, left_out=left_out)
+    return ChangesDocument(**head(report), changes=tuple(shown), left_out=left_out)
 
 
 class LabelledFloor(Floor, frozen=True, kw_only=True):
@@ -735,16 +731,6 @@ class Proposals(Dated, frozen=True, kw_only=True):
 
     proposals: tuple[Proposal, ...]
     outlooks: tuple[Outlook, ...]
-
-
-def minimum_document(report: MatrixReport) -> MinimumDocument:
-    matrix = report.snapshot.matrix
-    labels = {axis.name: label(axis) for axis in matrix.axes}
-    return MinimumDocument(
-        **dated(report),
-        floors=tuple(made(LabelledFloor, f, label=labels[f.axis]) for f in matrix.floors),
-        dated=report.schedule.minimums,
-    )
 
 
 class WorksInstead(Value, frozen=True, kw_only=True):
@@ -849,6 +835,15 @@ def _installs(
     report: MatrixReport, installs: Sequence[tuple[Install, str]], **more: Any
 ) -> Installs:
     package = report.snapshot.matrix.subject_axis.package
+
+    def instead(install: Install) -> WorksInstead | None:
+        asks = not install.platform and install.state != "works"
+        proof = works_instead(report.advisor, install) if asks else None
+        if proof is None:
+            return None
+        lock = lock_file(report.name, proof.id)
+        return WorksInstead(cell=proof.id, verdict=proof.kind, lock=lock)
+
     numbers = {text: n for n, text in enumerate(dict.fromkeys(text for _, text in installs))}
     return Installs(
         **head(report),
@@ -859,20 +854,12 @@ def _installs(
         installs=tuple(
             InstallRow(
                 **install.row | {"because": numbers[text]},
-                instead=_instead(report, install),
+                instead=instead(install),
             )
             for install, text in installs
         ),
         **more,
     )
-
-
-def _instead(report: MatrixReport, install: Install) -> WorksInstead | None:
-    asks = not install.platform and install.state != "works"
-    proof = works_instead(report.advisor, install) if asks else None
-    if proof is None:
-        return None
-    return WorksInstead(cell=proof.id, verdict=proof.kind, lock=lock_file(report.name, proof.id))
 
 
 class BelowDocument(CellBelow, frozen=True, kw_only=True):
@@ -1090,10 +1077,15 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile]:
     def words(proof: Answer) -> ProofWords:
         return report.style(proof).word, failing_words(proof, report.title)
 
+    labels = {axis.name: label(axis) for axis in report.snapshot.matrix.axes}
+    floors = tuple(
+        made(LabelledFloor, floor, label=labels[floor.axis])
+        for floor in report.snapshot.matrix.floors
+    )
     plain = plain_installs(report.snapshot)
     causes = tuple(PlainCause(**cause.row) for cause in install_causes(plain))
     documents: dict[str, Document] = {
-        "minimum": minimum_document(report),
+        "minimum": MinimumDocument(**dated(report), floors=floors, dated=report.schedule.minimums),
         "schedule": made(ScheduleDocument, report.schedule, **dated(report)),
         "proposals": made(Proposals, report, **dated(report)),
         "advise": Advise(**dated(report), advice=advise_rows(report.advisor, lines, words)),

@@ -57,38 +57,38 @@ def database(report: MatrixReport) -> bytes:
 
 def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterable[Row]]]:
     known = report.snapshot.known
-    sets, measures = _Numbers(), dict[Measures, int]()
+    sets, measures = dict[Any, int](), dict[Measures, int]()
+    results, kinds, recipes = dict[Any, int](), dict[Any, int](), dict[Any, int]()
 
     def kind(entry: Answer) -> int:
         obstacle = None if entry.obstacle is None else entry.obstacle.kind
-        return kinds.of((entry.kind, entry.evidence, entry.expected, obstacle))
+        return _number(kinds, (entry.kind, entry.evidence, entry.expected, obstacle))
 
-    results, kinds, recipes = _Numbers(), _Numbers(), _Numbers()
     yield "cells", (_cell(report, entry) for entry in known)
     yield (
         "plan_places",
         (
-            (place, recipes.of(tuple((e.cell.recipe, kind(e)) for e in planned)))
+            (place, _number(recipes, tuple((e.cell.recipe, kind(e)) for e in planned)))
             for place, entries in report.places.items()
             if (planned := [entry for entry in entries if entry.planned])
         ),
     )
     yield (
         "plan_recipes",
-        ((n, json.encode(dict(each)).decode()) for each, n in recipes.numbers.items()),
+        ((n, json.encode(dict(each)).decode()) for each, n in recipes.items()),
     )
-    yield "plan_kinds", ((number, *kind) for kind, number in kinds.numbers.items())
+    yield "plan_kinds", ((number, *kind) for kind, number in kinds.items())
     yield "coordinates", _coordinates(report)
     yield "runs", _runs(known, sets, measures)
     yield (
         "result_sets",
         (
-            (number, results.of(_result(capability)))
-            for capabilities, number in sets.numbers.items()
+            (number, _number(results, _result(capability)))
+            for capabilities, number in sets.items()
             for capability in capabilities
         ),
     )
-    yield "results", ((number, *result) for result, number in results.numbers.items())
+    yield "results", ((number, *result) for result, number in results.items())
     yield (
         "measures",
         (
@@ -100,20 +100,9 @@ def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterable[Row]]]:
     yield "suite", (_test(report, name) for name in (*report.asked, *report.helpers))
 
 
-class _Numbers:
-    """Values with numbers in the order in which they came; equal ones have the same."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[tuple[Any, ...], int] = {}
-        # Most that are equal are one object, which is known without a look at what it holds.
-        self._by_object: dict[int, tuple[tuple[Any, ...], int]] = {}
-
-    def of(self, value: tuple[Any, ...]) -> int:
-        known = self._by_object.get(id(value))
-        if known is None:
-            number = self.numbers.setdefault(value, len(self.numbers) + 1)
-            known = self._by_object[id(value)] = value, number
-        return known[1]
+def _number(numbers: dict[Any, int], value: Any) -> int:
+    """Return the number of a value, in the order in which values came; equal ones have the same."""
+    return numbers.setdefault(value, len(numbers) + 1)
 
 
 def _cell(report: MatrixReport, entry: Answer) -> Row:
@@ -137,7 +126,9 @@ def _coordinates(report: MatrixReport) -> Iterator[Row]:
             yield entry.cell.id, axis, coordinate.number, place
 
 
-def _runs(known: Iterable[Answer], sets: _Numbers, measures: dict[Measures, int]) -> Iterator[Row]:
+def _runs(
+    known: Iterable[Answer], sets: dict[Any, int], measures: dict[Measures, int]
+) -> Iterator[Row]:
     outcomes: dict[tuple[Outcome, ...], str] = {}
     number = 0
     for entry in known:
@@ -158,9 +149,9 @@ def _runs(known: Iterable[Answer], sets: _Numbers, measures: dict[Measures, int]
                 run.tier,
                 run.lock_digest,
                 run.suite_digest,
-                sets.of(run.capabilities),
+                _number(sets, run.capabilities),
                 json.encode([m.value for m in run.metrics]).decode(),
-                measures.setdefault(names, len(measures) + 1),
+                _number(measures, names),
             )
 
 

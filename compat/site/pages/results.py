@@ -7,7 +7,6 @@ import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,7 +32,7 @@ from compat.results.installs import (
 )
 from compat.results.record import Capability, Record, Status
 from compat.run.outcome import Failed, Outcome, parse_outcome
-from compat.site.edition import Board, MatrixReport, Versions
+from compat.site.edition import Board, MatrixReport, Versions, once
 from compat.site.history import Event
 from compat.site.install_words import (
     by_python,
@@ -146,14 +145,11 @@ def _without_line(outcome: Outcome) -> str:
     return str(replace(outcome, at="") if isinstance(outcome, Failed) else outcome)
 
 
+@once
 def causes(report: MatrixReport) -> Doc:
     """Return all causes, the most common first; `ruled_out` has kinds of obstacles with their most
     common sentences, `inferred` from what cells are known that nobody tried.
     """
-    return report.snapshot.once("causes", partial(_causes, report))
-
-
-def _causes(report: MatrixReport) -> Doc:
     red: dict[str, list[Answer]] = {}
     undecided: dict[str, list[Answer]] = {}
     kinds, grounds = Counter[Kind](), Counter[str]()
@@ -409,10 +405,28 @@ def capability_list(report: MatrixReport) -> list[tuple[str, list[Doc]]]:
 def capability_view(report: MatrixReport, name: str) -> Doc:
     undescribed = Described(id=name, title=name, says="", file="", line=0, code="")
     results = [(column.version, column.capability(name)) for column in report.columns]
+    every, subject = report.results.get(name, ()), report.snapshot.matrix.subject
+    by_cause = grouped(
+        ((capability.cause, capability.subject.partition(" (")[0]), (entry, capability))
+        for entry, capability in every
+        if capability.status == "no"
+    )
+    failures = []
+    for (cause, why), cells in sorted(by_cause.items(), key=lambda item: -len(item[1])):
+        known = (report.snapshot.explained(entry, capability) for entry, capability in cells)
+        failures.append(
+            Doc(
+                why=cause_words(cause) + (f": {cut_text(why, 300)}" if why else ""),
+                known=next(filter(None, known), None),
+                cells=[entry for entry, _ in cells[:_MOST_FAILING]],
+                more=max(0, len(cells) - _MOST_FAILING),
+            )
+        )
     return Doc(
         test=report.titles.get(name) or undescribed,
         statements=capability_statements(results),
-        failures=_failures(report, name),
+        failures=failures,
+        statuses=grouped((entry.cell.on(subject).version, own.status) for entry, own in every),
     )
 
 
@@ -462,26 +476,6 @@ def _line(report: MatrixReport, name: str) -> Doc:
     fails = "no" in [status for status, _ in ranges[-1:]]
     kinds = ["changes"] * (len(ranges) > 1) + ["failing"] * fails
     return Doc(id=name, ranges=ranges[::-1], kinds=" ".join(kinds))
-
-
-def _failures(report: MatrixReport, name: str) -> list[Doc]:
-    by_cause = grouped(
-        ((capability.cause, capability.subject.partition(" (")[0]), (entry, capability))
-        for entry, capability in report.results.get(name, ())
-        if capability.status == "no"
-    )
-    failures = []
-    for (cause, subject), cells in sorted(by_cause.items(), key=lambda item: -len(item[1])):
-        known = (report.snapshot.explained(entry, capability) for entry, capability in cells)
-        failures.append(
-            Doc(
-                why=cause_words(cause) + (f": {cut_text(subject, 300)}" if subject else ""),
-                known=next(filter(None, known), None),
-                cells=[entry for entry, _ in cells[:_MOST_FAILING]],
-                more=max(0, len(cells) - _MOST_FAILING),
-            )
-        )
-    return failures
 
 
 PROVEN = ("works", "decayed", "relaxed", "partial")
@@ -577,15 +571,12 @@ def is_declared(report: MatrixReport, entries: Sequence[Answer]) -> bool:
     )
 
 
-def grid_parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version, ...], ...]:
-    return report.snapshot.once(("grid-parts", python), partial(_parts, report, python))
-
-
 def part_label(subjects: Sequence[Version]) -> str:
     return f"{subjects[0]} to {subjects[-1]}" if subjects[1:] else f"{subjects[0]}"
 
 
-def _parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version, ...], ...]:
+@once
+def grid_parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version, ...], ...]:
     shown = _shown_places(report, python)
     parts: list[tuple[Version, ...]] = [()]
     on_page: set[Versions] = set()
@@ -598,15 +589,13 @@ def _parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version,
     return tuple(parts)
 
 
+@once
 def _shown_places(report: MatrixReport, python: Version | None) -> Board:
-    def shown() -> Board:
-        worth_a_sign = {
-            subject: {o: entries for o, entries in board.items() if _says_something(entries)}
-            for subject, board in report.board[python].items()
-        }
-        return {subject: board for subject, board in worth_a_sign.items() if board}
-
-    return report.snapshot.once(("shown-places", python), shown)
+    worth_a_sign = {
+        subject: {o: entries for o, entries in board.items() if _says_something(entries)}
+        for subject, board in report.board[python].items()
+    }
+    return {subject: board for subject, board in worth_a_sign.items() if board}
 
 
 def _of_checkout(report: MatrixReport, python: Version | None) -> dict[Versions, Places]:
@@ -618,11 +607,9 @@ def _of_checkout(report: MatrixReport, python: Version | None) -> dict[Versions,
     return places
 
 
+@once
 def choices(report: MatrixReport) -> list[tuple[Version | None, int]]:
-    boards = reversed(report.board.items())
-    return report.snapshot.once(
-        "tested-places", lambda: [(python, _counts(board)[0]) for python, board in boards]
-    )
+    return [(python, _counts(board)[0]) for python, board in reversed(report.board.items())]
 
 
 def answers(
@@ -767,8 +754,9 @@ def attempts(report: MatrixReport, entry: Answer) -> list[tuple[Record, Any, boo
     ]
 
 
+@once
 def neighbours(report: MatrixReport) -> "Neighbours":
-    return report.snapshot.once("neighbours", lambda: Neighbours(report))
+    return Neighbours(report)
 
 
 def reasons(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
