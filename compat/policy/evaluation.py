@@ -381,8 +381,8 @@ class Evaluation:
 
     @cached_property
     def slots(self) -> dict[str, tuple[VersionRelease, ...]]:
-        dated = [(axis, version_releases(axis, self.catalogue)) for axis in self.others]
-        return {a.name: slots(came, self.policy.window(a), self.policy) for a, came in dated}
+        every = [(axis, version_releases(axis, self.catalogue)) for axis in self.others]
+        return {a.name: slots(out, self.policy.window(a), self.policy) for a, out in every}
 
     @cached_property
     def floors(self) -> dict[str, Version]:

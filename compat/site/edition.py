@@ -54,7 +54,7 @@ def once(
     """Make what a function returns of a report once for each of its further arguments."""
 
     @wraps(make)
-    def known(report: "MatrixReport", *asked: P.args, **named: P.kwargs) -> T:
+    def known(report: "MatrixReport", /, *asked: P.args, **named: P.kwargs) -> T:
         return report.snapshot.once((make, *asked), lambda: make(report, *asked, **named))
 
     return known

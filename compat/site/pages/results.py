@@ -73,14 +73,17 @@ class Doc(SimpleNamespace):
     """
 
 
-def place_view(entries: Sequence[Answer], matrix: Matrix, pythons: Sequence[str] = ()) -> Doc:
-    """Return the place of these entries as a grid shows it; `pythons`, where there are any, are
-    named instead of its own. `path` is empty where its representative cell has no page.
+def place_view(entries: Sequence[Answer], matrix: Matrix) -> Doc:
+    """Return the place of these entries as a grid shows it; of several Pythons, those that have its
+    style are named. `path` is empty where its representative cell has no page.
     """
     spoken, style = representative(entries), place_style(entries)
+    by_python = grouped((python_of(entry.cell, matrix), entry) for entry in entries)
     where = place_words(spoken.cell, matrix)
-    if pythons:
-        where = where.removesuffix(str(python_of(spoken.cell, matrix))) + listed(pythons)
+    if len(by_python) > 1:
+        every = sorted(by_python.items())
+        alike = [str(python) for python, group in every if place_style(group) == style]
+        where = where.removesuffix(str(python_of(spoken.cell, matrix))) + listed(alike)
     tested = f", tested {day(spoken.latest)}" if spoken.latest is not None else ""
     recipe = f", {recipe_words(spoken)}" if style.state in ("partial", "broken", "flaky") else ""
     is_old = _is_old(spoken)
@@ -515,12 +518,12 @@ def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
     columns = _columns(report, shown)
     rows = [
         _row(report, str(subject), page(report.name, "release", str(subject)), columns, every,
-             places[subject], python is None)
+             places[subject])
         for subject in parts[number]
     ]  # fmt: skip
     of_checkout = _of_checkout(report, python) if number == 0 else {}
     if of_checkout:
-        rows.insert(0, _row(report, HEAD, "", columns, every, of_checkout, python is None))
+        rows.insert(0, _row(report, HEAD, "", columns, every, of_checkout))
     in_columns = (board.get(others) for board in (*shown, of_checkout) for others in columns)
     styles = Counter(place_style(entries) for entries in in_columns if entries)
     left = {others for board in shown for others in board} - {*columns}
@@ -634,14 +637,13 @@ def _row(
     columns: Sequence[Versions],
     every: Sequence[Versions],
     places: Mapping[Versions, Places],
-    over_pythons: bool = False,
 ) -> Doc:
     """One row: `answers` is what was proven, else `inferred`, else `declared`, what the metadata
     admits.
     """
     labels = [label_of(versions) for versions in every]
     row = [(label_of(others), places[others]) for others in every if others in places]
-    shown = [_shown(report, places.get(others, ()), over_pythons) for others in columns]
+    shown = [_shown(report, places.get(others, ())) for others in columns]
     tested = [entries for _, entries in row if any(entry.is_tested for entry in entries)]
     failing = any(place_style(entries).state in _FAILING for entries in tested)
     return Doc(
@@ -654,21 +656,11 @@ def _row(
     )
 
 
-def _shown(report: MatrixReport, entries: Places, over_pythons: bool) -> Doc | None:
-    if not entries:
-        return None
-    matrix, style, alike = report.snapshot.matrix, place_style(entries), list[str]()
-    if over_pythons:
-        by_python = grouped((python_of(entry.cell, matrix), entry) for entry in entries)
-        alike = [
-            str(python)
-            for python, group in sorted(by_python.items())
-            if place_style(group) == style
-        ]
+def _shown(report: MatrixReport, entries: Places) -> Doc | None:
     declared = is_declared(report, entries)
     if not declared and not _says_something(entries):
         return None
-    place = place_view(entries, matrix, alike)
+    place = place_view(entries, report.snapshot.matrix)
     if declared:
         place.css += " asked"
         place.sentence += "; the release declares it"
@@ -685,10 +677,9 @@ def _counts(board: Board) -> tuple[int, int]:
 
 
 def _says_something(entries: Sequence[Answer]) -> bool:
-    if any(entry.is_tested for entry in entries) or is_admitted(entries):
-        return True
-    return any(
-        entry.obstacle is None and (entry.refusal is not None or entry.expected is not None)
+    return is_admitted(entries) or any(
+        entry.is_tested
+        or (entry.obstacle is None and (entry.refusal is not None or entry.expected is not None))
         for entry in entries
     )
 
