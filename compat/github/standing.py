@@ -23,14 +23,6 @@ from compat.policy.propose import affected_words
 from compat.rewrite.ranges import RepositoryFile
 from compat.value import Value
 
-MOST_ROWS = 40
-VERBS: dict[str, str] = {
-    "raise": "Raise the minimum ",
-    "lower": "Lower the minimum ",
-    "early": "Raise ahead of the calendar: the minimum ",
-    "extend": "Extend the matrix from ",
-}
-_EFFECTS = {"lower": "Users gain:", "extend": "The matrix then asks about:"}
 _FILTERS: dict[str, Callable[..., str]] = {
     "inline": inline,
     "code": code,
@@ -93,8 +85,7 @@ def waiting(
 
 def _wanted(proposals: Sequence[Proposal], title: str, shown: Mapping[str, Any]) -> Wanted:
     digest = hashlib.sha256("".join(p.digest for p in proposals).encode()).hexdigest()
-    known = {"proposals": proposals, "verbs": VERBS, "effects": _EFFECTS, "most": MOST_ROWS}
-    body = rendered("compat.github", "proposals.md", {**known, **shown}, _FILTERS)
+    body = rendered("compat.github", "proposals.md", {"proposals": proposals, **shown}, _FILTERS)
     return Wanted(title=plain(title), body=body.rstrip("\n") + "\n", digest=digest)
 
 

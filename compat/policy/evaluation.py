@@ -230,10 +230,6 @@ class FloorEvidence(StrictValue, frozen=True, kw_only=True):
         return any(cell.latest is not None for cell in self.evidence)
 
 
-def no_evidence(version: Version, because: str) -> FloorEvidence:
-    return FloorEvidence(version=version, objections=(Objection("missing", because),))
-
-
 def cell_evidence(entry: Answer, as_of: "Evaluation") -> CellEvidence:
     snapshot, policy = as_of.snapshot, as_of.policy
     verdict = entry
@@ -561,7 +557,8 @@ class Evaluation:
         # with it as published.
         if version not in self.existing[axis] or version in self.reach[axis]:
             return self.floor(axis, version)
-        return no_evidence(version, self.ruled_out(axis, version, as_published=True))
+        because = self.ruled_out(axis, version, as_published=True)
+        return FloorEvidence(version=version, objections=(Objection("missing", because),))
 
     def failing(self, axis: str, current: Version, to: Version) -> Iterator[str]:
         """Each representative cell is compared with the one that differs only in this axis."""
@@ -580,7 +577,7 @@ class Evaluation:
     def _floor(self, axis: str, version: Version) -> FloorEvidence:
         policy = self.policy
         if because := self.absence(axis, version):
-            return no_evidence(version, because)
+            return FloorEvidence(version=version, objections=(Objection("missing", because),))
         corners = [self._corner(place) for place in self.corners(axis, version)]
         deciding = [corner[0] for corner in corners]
         objections = tuple(filter(None, (objection(cell, policy) for cell in deciding)))

@@ -18,7 +18,6 @@ from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue
 from compat.lock.lock_text import decode_lock
 from compat.lock.lockfile import Lock
-from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.policy.calendar import Outlook, Schedule, outlooks, schedule
 from compat.policy.proposal import Proposal
@@ -278,11 +277,11 @@ class MatrixReport:
         """The entries of each place, fresh before dated before relaxed, by the place's id (that of
         its fresh cell).
         """
-        places = grouped((_place_of(entry.cell), entry) for entry in self.snapshot.entries)
+        places = grouped((entry.cell.place, entry) for entry in self.snapshot.entries)
         return {place: tuple(entries) for place, entries in places.items()}
 
     def siblings(self, entry: Answer) -> tuple[Answer, ...]:
-        return self.places.get(_place_of(entry.cell), ())
+        return self.places.get(entry.cell.place, ())
 
     def style(self, entry: Answer) -> StatusStyle:
         return style_of(entry, self.siblings(entry))
@@ -344,7 +343,3 @@ class Edition:
 
     def url(self, path: str) -> str:
         return self.base_url + address(path)
-
-
-def _place_of(cell: Cell) -> str:
-    return cell.id.partition("+")[0]

@@ -9,7 +9,6 @@ from compat.advise.answer import Advisor
 from compat.advise.request import Request, exactly
 from compat.declare.platforms import PLATFORMS, PlatformName
 from compat.lock.recipe import LockedFloor
-from compat.plan.cell import Recipe
 from compat.results.answer import Answer
 from compat.results.compare import LaneCell
 from compat.results.installs import INSTALLABLE, Install, InstallGroup, InstallState, newest_on
@@ -17,21 +16,6 @@ from compat.run.outcome import Failed, parse_outcome
 from compat.site.status import STYLES, StatusStyle
 from compat.site.wording import cause_sentence, listed, ranges
 from compat.value import grouped
-
-LANE_TITLES: dict[Recipe, str] = {
-    "lowest": "Lowest declared versions",
-    "prerelease": "Unreleased dependencies",
-}
-LANE_QUESTIONS: dict[Recipe, str] = {
-    "lowest": (
-        "Each release with the lowest versions that it declares of its dependencies, to test"
-        " the declared minimums"
-    ),
-    "prerelease": (
-        "The newest pre-release of a dependency instead of its final releases, to see what it"
-        " will break"
-    ),
-}
 
 
 def floor_words(floor: LockedFloor) -> str:

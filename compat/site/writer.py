@@ -68,13 +68,6 @@ class Weight(Value, frozen=True, kw_only=True):
         return self.size > self.most
 
 
-class Checked(Value, frozen=True, kw_only=True):
-    """The result of checking a copy: how many files its list has, and what is wrong."""
-
-    listed: int
-    faults: tuple[Fault, ...]
-
-
 class _List(Value, frozen=True):
     files: tuple[Listed, ...]
 
@@ -149,7 +142,8 @@ def as_before(folder: Path, sources: str) -> Written | None:
     )
 
 
-def verified(folder: Path) -> Checked:
+def verified(folder: Path) -> tuple[int, tuple[Fault, ...]]:
+    """Return how many files the list of a copy has, and what is wrong with it."""
     regular, others = _there(folder)
     try:
         if FILES not in regular:
@@ -158,14 +152,14 @@ def verified(folder: Path) -> Checked:
     except (OSError, ValueError) as error:
         why = reason(error) if isinstance(error, OSError) else str(error)
         words = f"is not a valid list of the files of a site: {why}"
-        return Checked(listed=0, faults=(_fault("no-index", FILES, words),))
+        return 0, (_fault("no-index", FILES, words),)
     # The list cannot hold itself, and the manifest is for the machine that writes the folder.
     strangers = (regular | others) - {file.path for file in listed} - {FILES, MANIFEST}
     words = "is not in the list: of another edition, or added"
     faults = [_fault("stray", path, words) for path in strangers]
     faults += filter(None, (_wrong(folder, file, regular, others) for file in listed))
     ordered = sorted(faults, key=lambda fault: (fault.path, fault.code))
-    return Checked(listed=len(listed), faults=tuple(ordered))
+    return len(listed), tuple(ordered)
 
 
 def weights(sizes: Mapping[str, int]) -> tuple[Weight, ...]:

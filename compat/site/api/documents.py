@@ -8,7 +8,6 @@ import datetime
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib import resources
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
@@ -56,7 +55,7 @@ from compat.site.edition import (
     SiteFile,
     once,
 )
-from compat.site.encode import json
+from compat.site.encode import json, rendered
 from compat.site.exports.lock_files import lock_commands, whereabouts
 from compat.site.history import Beside
 from compat.site.install_words import install_reason, plain_command, works_instead
@@ -956,8 +955,6 @@ DOCUMENTS: dict[str, tuple[type[Value], str]] = {
     "lanes": (LanesDocument, "{matrix}/lanes"),
 }
 PATHS = {f"/{API_ROOT}/{place}.json": name for name, (_, place) in DOCUMENTS.items()}
-# The changelog has in its first paragraph what the API promises.
-_CHANGELOG = resources.files("compat.site") / "assets" / "templates" / "CHANGELOG_API.md"
 
 
 @cache
@@ -983,50 +980,46 @@ def _written(schema: Any) -> Any:
     return schema
 
 
-def openapi(base_url: str) -> bytes:
-    return json(
-        {
-            "openapi": "3.1.0",
-            "info": {
-                "title": "Which versions work together",
-                "version": f"{SCHEMA_VERSION}.0",
-                "description": changelog().split("\n\n")[1],
-            },
-            "servers": [{"url": base_url.rstrip("/")}],
-            "paths": {path: {"get": _get(path, name)} for path, name in PATHS.items()},
-            "components": {
-                "schemas": {
-                    kind.__name__: {"$ref": f"{base_url}{schema_path(name)}"}
-                    for name, (kind, _) in DOCUMENTS.items()
+def openapi(base_url: str, changelog: str) -> bytes:
+    paths = {}
+    for path, name in PATHS.items():
+        kind, parts = DOCUMENTS[name][0], [part.partition("}")[0] for part in path.split("{")[1:]]
+        about = (kind.__doc__ or "").partition("\n\n")[0]
+        reference = {"$ref": f"#/components/schemas/{kind.__name__}"}
+        get = {
+            "operationId": name,
+            "summary": " ".join(about.split()),
+            "parameters": [
+                {"name": part, "in": "path", "required": True, "schema": {"type": "string"}}
+                for part in parts
+            ],
+            "responses": {
+                "200": {
+                    "description": "The document.",
+                    "content": {"application/json": {"schema": reference}},
                 }
             },
         }
-    )
-
-
-def changelog() -> str:
-    return _CHANGELOG.read_text(encoding="utf-8")
-
-
-def _get(path: str, name: str) -> dict[str, Any]:
-    parts = [part.partition("}")[0] for part in path.split("{")[1:]]
-    kind = DOCUMENTS[name][0]
-    about = (kind.__doc__ or "").partition("\n\n")[0]
-    reference = {"$ref": f"#/components/schemas/{kind.__name__}"}
-    return {
-        "operationId": name,
-        "summary": " ".join(about.split()),
-        "parameters": [
-            {"name": part, "in": "path", "required": True, "schema": {"type": "string"}}
-            for part in parts
-        ],
-        "responses": {
-            "200": {
-                "description": "The document.",
-                "content": {"application/json": {"schema": reference}},
-            }
-        },
+        paths[path] = {"get": get}
+    schemas = {
+        kind.__name__: {"$ref": f"{base_url}{schema_path(name)}"}
+        for name, (kind, _) in DOCUMENTS.items()
     }
+    info = {
+        "title": "Which versions work together",
+        "version": f"{SCHEMA_VERSION}.0",
+        # Its first paragraph has what the API promises.
+        "description": changelog.split("\n\n")[1],
+    }
+    return json(
+        {
+            "openapi": "3.1.0",
+            "info": info,
+            "servers": [{"url": base_url.rstrip("/")}],
+            "paths": paths,
+            "components": {"schemas": schemas},
+        }
+    )
 
 
 def api(edition: Edition) -> Iterator[SiteFile]:
@@ -1036,8 +1029,10 @@ def api(edition: Edition) -> Iterator[SiteFile]:
         path = schema_path(name)
         schema = {"$schema": DIALECT, "$id": edition.url(path), **document_schema(kind)}
         yield SiteFile(path=path, content=json(schema))
-    yield SiteFile(path=f"{API_ROOT}/openapi.json", content=openapi(edition.base_url))
-    yield SiteFile(path=f"{API_ROOT}/CHANGELOG_API.md", content=changelog().encode())
+    changelog = rendered("CHANGELOG_API.md")
+    description = openapi(edition.base_url, changelog.decode())
+    yield SiteFile(path=f"{API_ROOT}/openapi.json", content=description)
+    yield SiteFile(path=f"{API_ROOT}/CHANGELOG_API.md", content=changelog)
     links = tuple(
         MatrixLink(name=each.name, title=each.snapshot.matrix.title, index=api_path(each.name))
         for each in edition.reports

@@ -61,11 +61,7 @@ def feed_entries(report: MatrixReport) -> Iterator[FeedEntry]:
 
 
 def _stamp(when: datetime.datetime) -> str:
-    return (
-        when.astimezone(datetime.timezone.utc)
-        .isoformat(timespec="microseconds")
-        .replace("+00:00", "Z")
-    )
+    return f"{when.astimezone(datetime.timezone.utc):%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
 def _change(report: MatrixReport, event: Event) -> FeedEntry:
@@ -136,10 +132,6 @@ def _proposal(report: MatrixReport, proposal: Proposal) -> FeedEntry:
     )
 
 
-# Days before an event.
-REMINDERS = (90, 30, 7)
-
-
 def calendars(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
         text = ical(report.schedule)
@@ -151,7 +143,6 @@ def ical(schedule: Schedule) -> str:
         "calendar.ics",
         schedule=schedule,
         described=_described,
-        reminders=REMINDERS,
         day=datetime.timedelta(days=1),
         plain=plain,
         escaped=_escaped,

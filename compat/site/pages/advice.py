@@ -3,7 +3,6 @@ known of one version of Python or of a package beside the subject.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, product
 
 from packaging.version import Version
 
@@ -86,14 +85,6 @@ def version_axes(report: MatrixReport) -> Iterator[tuple[Axis, Version]]:
                 yield axis, version
 
 
-def answer_pairs(report: MatrixReport) -> Iterator[dict[str, Version]]:
-    matrix, positions = report.snapshot.matrix, report.advisor.ranks.positions
-    axes = [axis.name for axis in matrix.axes if axis.name != matrix.subject]
-    for first, second in combinations(axes, 2):
-        for each in product(positions[first], positions[second]):
-            yield dict(zip((first, second), each, strict=True))
-
-
 def crossed(report: MatrixReport, axis: Axis) -> Doc:
     """Return the best combination of each version of an axis on each Python, the newest first;
     `without` are the versions with which none works.
@@ -144,11 +135,6 @@ def without(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
 
 def own_title(report: MatrixReport) -> str:
     return platform_title(own_name(report.snapshot.matrix.platform))
-
-
-def axis_names(axis: Axis) -> tuple[str, ...]:
-    """Return the names that an address or a pasted text may have for an axis."""
-    return tuple(dict.fromkeys(name.lower() for name in (axis.name, axis.short, label(axis))))
 
 
 def newest_words(report: MatrixReport, axis: Axis) -> str:

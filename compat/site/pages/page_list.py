@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import pairwise
+from itertools import combinations, pairwise, product
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -30,7 +30,7 @@ from compat.site.paths import (
     page,
 )
 from compat.site.wording import cut_text, day, place_words, without_path
-from compat.value import Value
+from compat.value import Value, grouped
 
 # The tabs; a page below them names the one that it belongs to.
 TABS: dict[str, str] = {
@@ -146,7 +146,7 @@ def pages(edition: Edition) -> Iterator[Page]:
     yield from _whole_site(edition)
     for report in edition.reports:
         for of_matrix in (
-            *(_sections, _causes, _grids, _answers, _capabilities, _policy, _releases, _cells),
+            *(_sections, _causes, _grids, _answers, _capabilities, _releases, _cells),
         ):
             yield from of_matrix(report)
 
@@ -208,6 +208,9 @@ def _sections(report: MatrixReport) -> Iterator[Page]:
             yield of(section, paths[section], tab, facts=facts, data=data)
     for old, new in JOINED.items():
         yield alias(page(report.name, old), paths[new])
+    for proposal in report.proposals:
+        path, head = page(report.name, "proposals", proposal.id), reports.title_of(proposal)
+        yield _of(report, path, "proposal", head, proposal, "roadmap")
 
 
 SECTION_PAGES: dict[str, tuple[str, str]] = {
@@ -270,7 +273,8 @@ def _answers(report: MatrixReport) -> Iterator[Page]:
         words, path = f"{label(axis)} {version}", advice.answer_path(report, {axis.name: version})
         head = titled(f"{title} with {words}", words)
         yield of(path, "version", head, (axis, version))
-    for pair in advice.answer_pairs(report):
+    versions = grouped((axis.name, (axis.name, each)) for axis, each in advice.version_axes(report))
+    for pair in (dict(p) for two in combinations(versions.values(), 2) for p in product(*two)):
         words = " and ".join(words for words, _ in advice.version_links(report, pair))
         head = titled(f"What to install for {title} with {words}", f"{title} with {words}")
         yield of(advice.answer_path(report, pair), "answer", head, pair)
@@ -288,12 +292,6 @@ def _capabilities(report: MatrixReport) -> Iterator[Page]:
         data = (api_path(report.name, "capabilities", name),)
         path, facts = page(report.name, "cap", name), (("capability", name),)
         yield _of(report, path, "capability", head, name, "cap", facts=facts, data=data)
-
-
-def _policy(report: MatrixReport) -> Iterator[Page]:
-    for proposal in report.proposals:
-        path, title = page(report.name, "proposals", proposal.id), reports.title_of(proposal)
-        yield _of(report, path, "proposal", title, proposal, "roadmap")
 
 
 def _releases(report: MatrixReport) -> Iterator[Page]:

@@ -25,7 +25,6 @@ from compat.advise import request
 from compat.policy import calendar, propose
 from compat.results import answer, table
 from compat.results.answer import Answer
-from compat.results.record import Capability
 from compat.site import install_words, paths, status, why_words, wording
 from compat.site.api import documents
 from compat.site.edition import Edition, MatrixReport, SiteFile
@@ -254,12 +253,6 @@ def _lines(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.split("\n"))
 
 
-def _why(capability: Capability) -> str:
-    if capability.cause:
-        return f"{wording.cause_words(capability.cause)}: {capability.subject}"
-    return capability.subject
-
-
 def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
 
     def shown(show: Callable[[MatrixReport, Answer], Any]) -> Callable[[Any], Any]:
@@ -302,7 +295,6 @@ def _functions(module: ModuleType) -> list[str]:
 
 
 _FILTERS = {
-    "why": _why,
     "tally": lambda values: Counter(values).most_common(),
     "to": _to,
     "lines": _lines,

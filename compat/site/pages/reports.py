@@ -7,7 +7,7 @@ from collections import Counter
 from compat.advise.request import label
 from compat.files import unified_diff
 from compat.policy.calendar import Bar
-from compat.policy.proposal import Kind, Proposal
+from compat.policy.proposal import Proposal
 from compat.policy.propose import floors
 from compat.results.durations import change_point
 from compat.rewrite.toml_values import matrix_after
@@ -80,14 +80,6 @@ def _shown(metric: Metric) -> str:
     return f"{metric.value:,.4g} {metric.unit}".strip()
 
 
-_VERBS: dict[Kind, str] = {
-    "raise": "Raise",
-    "lower": "Lower",
-    "early": "Raise early",
-    "extend": "Extend",
-}
-
-
 def roadmap(report: MatrixReport) -> Doc:
     """Return where each floor can go and when: the timeline with today's floors, then each move,
     its date, what blocks it in one clause, and what it drops.
@@ -142,19 +134,16 @@ def proposal_diff(proposal: Proposal, report: MatrixReport) -> str:
 
 def title_of(proposal: Proposal) -> str:
     if proposal.kind == "extend":
-        return (
-            f"Extend the matrix from {proposal.package} {proposal.current} to {proposal.proposed}"
-        )
+        matrix = f"the matrix from {proposal.package} {proposal.current}"
+        return f"Extend {matrix} to {proposal.proposed}"
     floor = f"the floor of {proposal.package}"
-    return f"{_VERBS[proposal.kind]} {floor} from {proposal.current} to {proposal.proposed}"
+    verb = "Raise early" if proposal.kind == "early" else proposal.kind.capitalize()
+    return f"{verb} {floor} from {proposal.current} to {proposal.proposed}"
 
 
 def _span(bar: Bar, name: str) -> Doc:
-    until = (
-        "its window has no end yet"
-        if bar.until is None
-        else f"in its window until {day(bar.until)}"
-    )
+    until = "its window has no end yet"
+    until = until if bar.until is None else f"in its window until {day(bar.until)}"
     ends = "" if bar.end_of_life is None else f", upstream support until {day(bar.end_of_life)}"
     return Doc(
         row=f"{name} {bar.version}",

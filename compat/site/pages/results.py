@@ -86,7 +86,7 @@ def place_view(entries: Sequence[Answer], matrix: Matrix) -> Doc:
         where = where.removesuffix(str(python_of(spoken.cell, matrix))) + listed(alike)
     tested = f", tested {day(spoken.latest)}" if spoken.latest is not None else ""
     recipe = f", {recipe_words(spoken)}" if style.state in ("partial", "broken", "flaky") else ""
-    is_old = _is_old(spoken)
+    is_old = spoken.stale and spoken.is_tested
     old = ", to be tested again" if is_old else ""
     # A cell of a checkout has no page that names what fails.
     lost = f": {listed(spoken.fails)} fails" if spoken.cell.is_local and spoken.fails else ""
@@ -107,31 +107,15 @@ def entry_page(entry: Answer) -> str:
 def look(entry: Answer, siblings: Sequence[Answer] = ()) -> StatusStyle:
     """Return how a cell is shown: what is to be tested again has a mark in its corner."""
     style = style_of(entry, siblings)
-    return replace(style, css=f"{style.css} stale") if _is_old(entry) else style
-
-
-def _is_old(entry: Answer) -> bool:
     # What is inferred has no run that could be old.
-    return entry.stale and entry.is_tested
+    is_old = entry.stale and entry.is_tested
+    return replace(style, css=f"{style.css} stale") if is_old else style
 
 
 def recipe_words(entry: Answer) -> str:
     return UNCHANGED_WORDS if entry.is_unchanged else RECIPE_WORDS[entry.cell.recipe]
 
 
-CHANGES: dict[ChangeKind, str] = {
-    "regressed": "Regression",
-    "fixed": "Fix",
-    "spurious": "Flaky result",
-    "new": "First result",
-    "gone": "No result any more",
-    "same": "Unchanged",
-}
-# What another suite finds is no change of the versions.
-OTHER_TESTS: dict[ChangeKind, str] = {
-    "regressed": "New tests found problems",
-    "fixed": "Changed tests found fewer problems",
-}
 _ORDER: tuple[ChangeKind, ...] = ("regressed", "fixed", "spurious", "new", "gone", "same")
 _MOST_CELLS = 200
 _MOST_DAYS = 30
@@ -241,24 +225,6 @@ def newest(report: MatrixReport, most: int) -> list[Event]:
 
 def _order(event: Event) -> tuple[float, int]:
     return -event.moment.date().toordinal(), _ORDER.index(event.change.kind)
-
-
-def heading(event: Event) -> str:
-    kind, beside = event.change.kind, event.beside
-    if "suite" not in beside or kind not in OTHER_TESTS:
-        return CHANGES[kind]
-    others = "changed too" if "lock" in beside else "did not change"
-    return f"{OTHER_TESTS[kind]}; the packages {others}"
-
-
-def why_changed(event: Event) -> str:
-    change, verdict = event.change, event.verdict
-    if change.lost:
-        return f"No longer works: {listed(change.lost)}."
-    if change.gained:
-        return f"Works now: {listed(change.gained)}."
-    is_red = verdict.kind != "works"
-    return cause_sentence(verdict.outcome) if is_red and verdict.outcome is not None else ""
 
 
 def matrix_health(report: MatrixReport) -> Doc:
@@ -372,13 +338,6 @@ def release_installs(report: MatrixReport, version: Version) -> Doc:
             if best.platform
         ],
     )
-
-
-def install_evidence(install: Install) -> str:
-    if install.on is None:
-        return install.evidence if install.platform else "by metadata"
-    word = "tested" if install.ground == "run" else "asked"
-    return f"{install.evidence if install.platform else word} on {day(install.on)}"
 
 
 SHORT = {"yes": "works", "no": "fails", "absent": "absent", "unknown": "not tested"}
