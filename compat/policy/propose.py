@@ -12,7 +12,6 @@ cell with the newest release opens it.
 """
 
 import datetime
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
@@ -222,7 +221,11 @@ class FloorSteps:
         above = [v for v in self.as_of.existing[self.axis.name] if v > self.at and v not in bad]
         if floor_evidence.state != "red" or not above:
             return None
-        to, against = self._next(above), list[Objection]()
+        held = [v for v in above if self.hold is None or v <= self.hold.at]
+        green = [v for v in held if self.proof(v).is_green]
+        hopeful = [v for v in held if self.proof(v).state != "red"]
+        beyond = [v for v in above if self.proof(v).is_green]
+        to, against = (*green, *hopeful, *beyond, *above)[0], list[Objection]()
         if self.hold is not None and to > self.hold.at:
             none = f"the runs support no version above the floor up to {self.hold.at}"
             against.append(Objection("hold", f"{hold_words(self.hold, self.at)}; {none}"))
@@ -233,13 +236,6 @@ class FloorSteps:
             cells = (evidence.cell for evidence in floor_evidence.evidence)
             against.append(Objection("witnesses", because, tuple(cells)))
         return self._made("early", to, (self.proof(to),), against, broken=floor_evidence)
-
-    def _next(self, above: Sequence[Version]) -> Version:
-        held = [v for v in above if self.hold is None or v <= self.hold.at]
-        green = [v for v in held if self.proof(v).is_green]
-        hopeful = [v for v in held if self.proof(v).state != "red"]
-        beyond = [v for v in above if self.proof(v).is_green]
-        return next(itertools.chain(green, hopeful, beyond, above))
 
     def _lower(self, lowered: Proposal | None) -> Proposal | None:
         to = self._lowest()

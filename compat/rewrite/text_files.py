@@ -231,11 +231,7 @@ def rewritten_noxfile(text: str, move: ranges.Move) -> ranges.Rewritten | ranges
     changes: list[ranges.TextChange] = []
     for literals in source.parametrized(move.package) if move.package else source.python_lists():
         known = (_quoted(m.start(), m.end(), m["text"], m["quote"], move) for m in literals)
-        items = [item for item in known if item is not None]
-        if len(literals) > 1:
-            changes += ranges.list_changes(text, items, move)
-        elif items:
-            changes += ranges.scalar_change(items[0], move)
+        changes += ranges.value_changes(text, known, move, is_list=len(literals) > 1)
     return ranges.applied(text, changes)
 
 
@@ -327,8 +323,8 @@ def _listed(match: re.Match[str], move: ranges.Move) -> Iterator[ranges.TextChan
     text, (start, end) = match.string, match.span("value")
     outside = text[start:end]
     for braces in _BRACES.finditer(text, start, end):
-        items = [_braced(item, braces) for item in _ITEM.finditer(text, *braces.span("items"))]
-        yield from ranges.list_changes(text, [item for item in items if item is not None], move)
+        items = (_braced(item, braces) for item in _ITEM.finditer(text, *braces.span("items")))
+        yield from ranges.value_changes(text, items, move, is_list=True)
         for span in _SPAN.finditer(text, *braces.span("items")):
             yield from _span_changes(span, braces["prefix"], move)
         left, right = braces.start() - start, braces.end() - start
@@ -445,16 +441,14 @@ def rewritten_workflow(text: str, move: ranges.Move) -> ranges.Rewritten | range
     for value, keys in _yaml_values(root, move, frozenset()):
         is_list = isinstance(value, yaml.SequenceNode)
         nodes = [n for n in (value.value if is_list else [value]) if isinstance(n, yaml.ScalarNode)]
-        items: list[ranges.ListedVersion] = []
+        items: list[ranges.ListedVersion | None] = []
         for node in nodes:
             # A number without quotes would lose its last zero: 3.10 is 3.1.
             start, end, quote = node.start_mark.index, node.end_mark.index, node.style or '"'
             item = _quoted(start, end, text[start:end].strip("'\""), quote, move)
-            items += [item] if item is not None and quote in "'\"" else []
-        if is_list and len(value.value) != 1:
-            moves = ranges.list_changes(text, items, move)
-        else:
-            moves = ranges.scalar_change(items[0], move) if items else []
+            items += [item] if quote in "'\"" else []
+        is_several = is_list and len(value.value) != 1
+        moves = ranges.value_changes(text, items, move, is_several)
         if not keys.isdisjoint(_ENTRIES):
             for change in moves:
                 skip(change, _IN_ENTRY)

@@ -25,8 +25,6 @@ from compat.site.encode import fit, rendered
 from compat.site.paths import cell_page, export_path
 
 Row = tuple[Any, ...]
-# The metrics of a run: of each its name, its unit, and which of two values is better.
-Measures = tuple[tuple[str, str, str], ...]
 
 
 def downloads(edition: Edition) -> Iterator[SiteFile]:
@@ -57,7 +55,7 @@ def database(report: MatrixReport) -> bytes:
 
 def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterable[Row]]]:
     known = report.snapshot.known
-    sets, measures = dict[Any, int](), dict[Measures, int]()
+    sets, measures = dict[Any, int](), dict[Any, int]()
     results, kinds, recipes = dict[Any, int](), dict[Any, int](), dict[Any, int]()
 
     def kind(entry: Answer) -> int:
@@ -126,9 +124,7 @@ def _coordinates(report: MatrixReport) -> Iterator[Row]:
             yield entry.cell.id, axis, coordinate.number, place
 
 
-def _runs(
-    known: Iterable[Answer], sets: dict[Any, int], measures: dict[Measures, int]
-) -> Iterator[Row]:
+def _runs(known: Iterable[Answer], sets: dict[Any, int], measures: dict[Any, int]) -> Iterator[Row]:
     outcomes: dict[tuple[Outcome, ...], str] = {}
     number = 0
     for entry in known:

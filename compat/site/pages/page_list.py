@@ -81,12 +81,6 @@ def badges(report: MatrixReport) -> list[tuple[str, str]]:
     ]
 
 
-def badge_markdown(edition: Edition, badge: tuple[str, str], matrix: str) -> str:
-    stem, words = badge
-    alternative = words.translate({ord(sign): "" for sign in "[]\\`"})
-    return f"[![{alternative}]({edition.url(f'{stem}.svg')})]({edition.url(page(matrix))})"
-
-
 # Longer ones are cut in lists of results; html-validate's rule long-title asks for the same.
 LONGEST_TITLE = 70
 ASKED = "What is wrong, and how do you know?"

@@ -1,6 +1,5 @@
 """The `site` room's printer: pages -> HTML with Jinja templates, and the static files."""
 
-import datetime
 import hashlib
 import re
 from collections import Counter
@@ -245,14 +244,6 @@ def sentence(text: str) -> str:
     return begun if begun.endswith((".", "!", "?")) else f"{begun}."
 
 
-def _day(value: datetime.date | datetime.datetime) -> str:
-    return wording.day(value.date() if isinstance(value, datetime.datetime) else value)
-
-
-def _lines(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.split("\n"))
-
-
 def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
 
     def shown(show: Callable[[MatrixReport, Answer], Any]) -> Callable[[Any], Any]:
@@ -270,7 +261,6 @@ def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
         "card": shown(lambda report, e: report.advisor.card(e) if e.is_proof else None),
         "tiles": shown(advice.tiles),
         "words": shown(advice.words),
-        "markdown": partial(page_list.badge_markdown, edition),
         "commands": lambda card, report: lock_files.lock_commands(
             edition, report, card.lock, card.lifted
         ),
@@ -297,8 +287,7 @@ def _functions(module: ModuleType) -> list[str]:
 _FILTERS = {
     "tally": lambda values: Counter(values).most_common(),
     "to": _to,
-    "lines": _lines,
-    "day": _day,
+    "lines": lambda text: "\n".join(line.rstrip() for line in text.split("\n")),
     "number": lambda value: f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}",
     "sentence": sentence,
     "ticked": ticked,

@@ -6,7 +6,7 @@ import datetime
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -177,6 +177,8 @@ def _folded(
     for text, entries in sorted(by_outcome.items(), key=lambda item: (-len(item[1]), item[0])):
         outcome, known = parse_outcome(text), map(report.snapshot.explained, entries)
         days = [e.since for e in entries if e.since is not None]
+        versions = sorted({entry.cell.on(subject).version for entry in entries})
+        few, ends = len(versions) == 1, f"{versions[0]} to {versions[-1]}"
         fails = all(entry.kind in ("works", "partial") for entry in entries)
         folded.append(
             Doc(
@@ -186,7 +188,7 @@ def _folded(
                 known=next(filter(None, known), None),
                 count=len(entries),
                 releases=ranges((entry.cell.on(subject).number for entry in entries), every),
-                span=_span({entry.cell.on(subject).version for entry in entries}),
+                span=str(versions[0]) if few else f"{ends} ({len(versions)})",
                 since=min(days, default=None),
                 whose="capability" if fails else "combination",
                 cells=entries[:_MOST_CELLS],
@@ -194,11 +196,6 @@ def _folded(
             )
         )
     return folded
-
-
-def _span(versions: Collection[Version]) -> str:
-    first, last = min(versions), max(versions)
-    return f"{first}" if first == last else f"{first} to {last} ({len(versions)})"
 
 
 def changes(report: MatrixReport) -> Doc:
