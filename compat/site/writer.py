@@ -157,7 +157,22 @@ def verified(folder: Path) -> tuple[int, tuple[Fault, ...]]:
     strangers = (regular | others) - {file.path for file in listed} - {FILES, MANIFEST}
     words = "is not in the list: of another edition, or added"
     faults = [_fault("stray", path, words) for path in strangers]
-    faults += filter(None, (_wrong(folder, file, regular, others) for file in listed))
+    for file in listed:
+        code, words = "missing", ""
+        try:
+            refuse_unsafe(file.path)
+            content = (folder / file.path).read_bytes() if file.path in regular else None
+        except OSError as error:
+            words = f"is listed, but cannot be read: {reason(error)}"
+        except ValueError:
+            code, words = "outside", "points outside of the site"
+        else:
+            if content is None:
+                why = "is not a regular file" if file.path in others else "is not there"
+                words = f"is listed, but {why}"
+            elif (len(content), hashlib.sha256(content).hexdigest()) != (file.bytes, file.sha256):
+                code, words = "mixed", "is not what the list has: of another edition, or changed"
+        faults += [_fault(code, file.path, words)] if words else []
     ordered = sorted(faults, key=lambda fault: (fault.path, fault.code))
     return len(listed), tuple(ordered)
 
@@ -237,23 +252,6 @@ def _urls(folder: Path) -> tuple[str, ...]:
         return read_urls((folder / URLS).read_bytes())
     except (OSError, ValueError):
         return ()
-
-
-def _wrong(folder: Path, file: Listed, regular: set[str], others: set[str]) -> Fault | None:
-    try:
-        refuse_unsafe(file.path)
-    except ValueError:
-        return _fault("outside", file.path, "points outside of the site")
-    if file.path not in regular:
-        why = "is not a regular file" if file.path in others else "is not there"
-        return _fault("missing", file.path, f"is listed, but {why}")
-    try:
-        content = (folder / file.path).read_bytes()
-    except OSError as error:
-        return _fault("missing", file.path, f"is listed, but cannot be read: {reason(error)}")
-    if len(content) == file.bytes and hashlib.sha256(content).hexdigest() == file.sha256:
-        return None
-    return _fault("mixed", file.path, "is not what the list has: of another edition, or changed")
 
 
 def _there(folder: Path) -> tuple[set[str], set[str]]:

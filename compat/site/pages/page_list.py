@@ -60,20 +60,6 @@ def section_paths(report: MatrixReport) -> dict[str, str]:
     return {section: page(report.name, section) for section in sections}
 
 
-def more(report: MatrixReport) -> list[tuple[str, str, str]]:
-    paths = section_paths(report)
-    below = [
-        (words, paths[name], SECTION_PAGES[name][1])
-        for name, words in SECTIONS.items()
-        if name in paths
-    ]
-    return [
-        *below,
-        ("Build on it", BUILD, "Badges, feeds, calendars, downloads, the API, a box to embed."),
-        ("Documentation", "about/index.html", "How results are made, and how to use compat."),
-    ]
-
-
 def badges(report: MatrixReport) -> list[tuple[str, str]]:
     return [
         (badge_path(report.name, *named), f"{badge.label}: {badge.message}")
