@@ -39,7 +39,7 @@ from compat.results.installs import (
 )
 from compat.results.judged import around_first_error
 from compat.results.lifted import Lifted, lifted
-from compat.results.record import Capability, Status, StepSeconds
+from compat.results.record import Capability, Record, Status, StepSeconds
 from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Failed, Passed
 from compat.search.why import (

@@ -701,11 +701,6 @@ def attempts(report: MatrixReport, entry: Answer) -> list[tuple[Record, Any, boo
     ]
 
 
-@once
-def neighbours(report: MatrixReport) -> "Neighbours":
-    return Neighbours(report)
-
-
 def reasons(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
     # A reason that names the outcome, or what fails, repeats what the page shows below.
     failing = entry.failing("combination", "unexplained", "release", "index")
@@ -728,10 +723,14 @@ def failure(report: MatrixReport, entry: Answer) -> Doc | None:
     installed = packages(report, entry.id, reversed(report.records(entry.id)))
     if green is not None:
         others = packages(report, green.cell.id, report.newest_records(green.cell.id))
+    pairs = [
+        (name, installed.get(name, ""), others.get(name, ""))
+        for name in (sorted({*installed, *others}) if installed and others else ())
+    ]
     return Doc(
         known=report.snapshot.explained(entry),
         green=green,
-        differences=differences(installed, others) if installed and others else [],
+        differences=[pair for pair in pairs if pair[1] != pair[2]],
     )
 
 
@@ -789,6 +788,9 @@ class Neighbours:
             yield axis, (*place[:axis], *place[axis + 1 :]), cell.recipe
 
 
+neighbours = once(Neighbours)
+
+
 def _is_greener(other: Answer, entry: Answer) -> bool:
     if other.kind == "works" or entry.kind != "partial":
         return other.kind in ("works", "partial")
@@ -807,11 +809,3 @@ def packages(report: MatrixReport, cell: str, newest: Iterable[Record]) -> dict[
             return {package.name: package.version for package in record.installed}
     lock = report.locks.get(cell)
     return {} if lock is None else {pin.name: str(pin.version) for pin in lock.pins}
-
-
-def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    return [
-        (name, here.get(name, ""), there.get(name, ""))
-        for name in sorted({*here, *there})
-        if here.get(name) != there.get(name)
-    ]
