@@ -306,7 +306,21 @@ _MAPPED = re.compile(
 def rewritten_tox(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Unsatisfiable:
     if move.package is None:
         changes = [change for match in _LIST.finditer(text) for change in _listed(match, move)]
-        changes += [change for match in _MAPPED.finditer(text) for change in _mapped(match, move)]
+        # The lines of tox-gh and tox-gh-actions whose Python is removed, and one for an added
+        # Python, like that of the newest.
+        is_lowered = move.before is None or move.floor < move.before
+        for match in () if is_lowered else _MAPPED.finditer(text):
+            mapped = _MAPPING.finditer(text, *match.span("body"))
+            lines = [(line, Version(line["version"])) for line in mapped]
+            for line, version in lines:
+                added, newest = move.added, max(move.known, default=None)
+                if added is not None and version == newest and added not in [v for _, v in lines]:
+                    after = line[0].replace(str(newest), str(added))
+                    joined = f"{newest.major}{newest.minor}", f"{added.major}{added.minor}"
+                    after = after.replace(*joined)
+                    changes.append(ranges.TextChange(line.end(), line.end(), after))
+                if move.before is not None and move.before <= version < move.floor:
+                    changes.append(ranges.TextChange(line.start(), line.end(), ""))
         done = ranges.applied(text, changes)
         before, after = (any(map(_PYPY.search, _LIST.findall(t))) for t in (text, done.text))
         lost = [ranges.Skipped(place="envlist", text="", because=_LAST_PYPY)]
@@ -395,22 +409,6 @@ def _named(
 
     own = None if is_pypy or prefix.startswith("pypy") else spell
     return ranges.ListedVersion(start, end, Version(f"{digits[0]}.{digits[1:]}"), own)
-
-
-def _mapped(match: re.Match[str], move: ranges.Move) -> Iterator[ranges.TextChange]:
-    # The lines of tox-gh and tox-gh-actions whose Python is removed, and one for an added Python,
-    # like that of the newest.
-    if move.before is None or move.floor < move.before:
-        return
-    lines = [(m, Version(m["version"])) for m in _MAPPING.finditer(match.string, *match.span(1))]
-    for line, version in lines:
-        added, newest = move.added, max(move.known, default=None)
-        if added is not None and version == newest and added not in [v for _, v in lines]:
-            after = line[0].replace(str(newest), str(added))
-            joined = f"{newest.major}{newest.minor}", f"{added.major}{added.minor}"
-            yield ranges.TextChange(line.end(), line.end(), after.replace(*joined))
-        if move.before <= version < move.floor:
-            yield ranges.TextChange(line.start(), line.end(), "")
 
 
 # The matrices of a CI in YAML: keys such as `python-version`, as a list in either style, or as one

@@ -8,7 +8,7 @@ so a look at that one file decides about all. Files of two editions mixed do not
 import gzip
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -192,13 +192,12 @@ def weights(sizes: Mapping[str, int]) -> tuple[Weight, ...]:
     return tuple(weights)
 
 
-def nearest(path: str, living: Iterable[str]) -> str:
-    paths = living if isinstance(living, Mapping) else set(living)
+def nearest(path: str, living: Collection[str]) -> str:
     parts = path.split("/")[:-1]
     while parts:
         parts.pop()
         candidate = "/".join((*parts, PAGE))
-        if candidate in paths:
+        if candidate in living:
             return candidate
     return PAGE
 

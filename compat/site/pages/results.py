@@ -41,7 +41,7 @@ from compat.site.install_words import (
     plain_command,
     platform_title,
 )
-from compat.site.paths import cell_page, grid_part_path, grid_path, page
+from compat.site.paths import cell_page, grid_path, page
 from compat.site.status import (
     EXPECTED,
     STYLES,
@@ -463,9 +463,9 @@ def main_python(report: MatrixReport) -> Version | None:
 
 def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
     """Return that page of the grid of one Python, or with None of that of all: each place as it is
-    on the best of them. `parts` are the pages of a grid that has several, `hidden` counts the
-    releases about which there is nothing to say on this Python, and `narrowed` are the columns that
-    are left out: no release admits them, and nothing works there.
+    on the best of them. `hidden` counts the releases about which there is nothing to say on this
+    Python, and `narrowed` are the columns that are left out: no release admits them, and nothing
+    works there.
     """
     matrix, parts = report.snapshot.matrix, grid_parts(report, python)
     places, every_shown = report.board[python], _shown_places(report, python)
@@ -481,7 +481,7 @@ def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
     if of_checkout:
         rows.insert(0, _row(report, HEAD, "", columns, every, of_checkout))
     in_columns = (board.get(others) for board in (*shown, of_checkout) for others in columns)
-    styles = Counter(place_style(entries) for entries in in_columns if entries)
+    styles = {place_style(entries) for entries in in_columns if entries}
     left = {others for board in shown for others in board} - {*columns}
     return Doc(
         label="all Pythons" if python is None else f"Python {python}",
@@ -489,13 +489,7 @@ def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
         subject=matrix.subject_axis.package,
         columns=[(label_of(others), _newest(report, others)) for others in columns],
         rows=rows,
-        legend=[(style, styles[style]) for style in _ordered(styles)],
-        choices=[(*choice, choice[0] == python) for choice in choices(report)],
-        parts=[
-            (part_label(subjects), grid_part_path(report.name, python, place), place == number)
-            for place, subjects in enumerate(parts)
-            if parts[1:]
-        ],
+        legend=_ordered(styles),
         head=checkout_words(report.parts.checkout, report.snapshot.checkout) if of_checkout else "",
         tested=_counts(places)[0],
         stale=any(representative(entries).stale for entries in _every(every_shown)),
