@@ -223,7 +223,6 @@ def _record(cell: str, day: str | None) -> str:
 
 
 def _span(versions: set[str], others: set[str]) -> str:
-    """The versions as ranges of neighbours among all tested ones."""
     return ranges(versions, sorted(versions | others, key=Version))
 
 

@@ -196,7 +196,6 @@ class MatrixReport:
 
     @cached_property
     def results(self) -> dict[str, list[tuple[Answer, Capability]]]:
-        """The result of each capability, and of each test of a helper, in each known cell."""
         return grouped(
             (capability.id, (entry, capability))
             for entry in self.snapshot.known
@@ -205,7 +204,6 @@ class MatrixReport:
 
     @cached_property
     def locks(self) -> LazyMapping[Lock]:
-        """The locks of the known cells by id, each read when it is first asked for."""
         known = self.snapshot.known
         cells = [entry.cell.id for entry in known if entry.lock_digest is not None]
         return LazyMapping(lambda: cells, self.lock)

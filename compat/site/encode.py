@@ -41,7 +41,6 @@ def json(document: Any) -> bytes:
 
 
 def rendered(template: str, **shown: Any) -> bytes:
-    """Return what a template of a file that is no page becomes."""
     shown = {"paths": paths, **shown}
     folder = "assets/templates"
     text = files.rendered(

@@ -89,7 +89,6 @@ def cell_page(cell: Cell) -> str:
 
 
 def compared(matrix: str, old: str, new: str) -> str:
-    """Return the address at which a script compares two releases, or two cells."""
     return f"{address(page(matrix, 'compare'))}?{urlencode({'old': old, 'new': new})}"
 
 

@@ -2,8 +2,8 @@
 read once.
 """
 
-import re
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 

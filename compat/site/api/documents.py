@@ -616,7 +616,6 @@ class AsOfDocument(Dated, frozen=True, kw_only=True):
 
 @once
 def as_of_documents(report: MatrixReport) -> list[AsOfDocument]:
-    """Return a document for each day with a change, oldest first."""
     by_day: dict[datetime.date, dict[str, Kind]] = {}
     verdicts: dict[str, Kind] = {}
     for event in reversed(report.events):

@@ -61,7 +61,6 @@ def advisories(edition: Edition) -> Iterator[SiteFile]:
 
 
 def documents(report: MatrixReport, edition: Edition) -> Iterator[dict[str, Any]]:
-    """Yield an advisory for each signature of a failure and what it depends on."""
     by_signature = grouped(
         ((_signature(failed), (*of.requires, *(("Python",) if of.pythons else ()))), (of, failed))
         for of, failed in _combinations(report)

@@ -149,7 +149,6 @@ def newest_words(report: MatrixReport, axis: Axis) -> str:
 
 
 def red_outcomes(entries: Sequence[Answer]) -> list[tuple[str, str]]:
-    """Return the anchor and the sentence of the cause of each tested cell that failed."""
     failed = (entry.outcome for entry in entries if entry.is_tested)
     return [(cause_anchor(o), cause_sentence(o)) for o in failed if isinstance(o, Failed)]
 

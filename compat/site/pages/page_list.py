@@ -13,7 +13,6 @@ from compat.advise.request import label
 from compat.github.markdown import code, link, plain
 from compat.site.api.documents import as_of_documents
 from compat.site.edition import Edition, MatrixReport
-from compat.site.exports.pictures import matrix_badges
 from compat.site.install_words import platform_title
 from compat.site.pages import advice, reports, results
 from compat.site.paths import (
@@ -21,7 +20,6 @@ from compat.site.paths import (
     NOT_FOUND,
     SEARCH,
     api_path,
-    badge_path,
     cell_page,
     compared,
     export_path,
@@ -58,13 +56,6 @@ def section_paths(report: MatrixReport) -> dict[str, str]:
     if not report.snapshot.matrix.has_lanes:
         sections.remove("lanes")
     return {section: page(report.name, section) for section in sections}
-
-
-def badges(report: MatrixReport) -> list[tuple[str, str]]:
-    return [
-        (badge_path(report.name, *named), f"{badge.label}: {badge.message}")
-        for named, badge in matrix_badges(report)
-    ]
 
 
 # Longer ones are cut in lists of results; html-validate's rule long-title asks for the same.

@@ -27,7 +27,7 @@ from compat.results.answer import Answer
 from compat.site import install_words, paths, status, why_words, wording
 from compat.site.api import documents
 from compat.site.edition import Edition, MatrixReport, SiteFile
-from compat.site.exports import lock_files
+from compat.site.exports import lock_files, pictures
 from compat.site.pages import advice, page_list, reports, results
 from compat.site.pages.page_list import Page, pages, problem_link, section_paths
 from compat.site.pages.results import Doc
@@ -271,7 +271,7 @@ def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
 # as they are.
 _MODULES = (
     *(errors, request, calendar, propose, answer, table, install_words, status, why_words),
-    *(documents, page_list, reports, results, advice, wording),
+    *(documents, page_list, reports, results, advice, wording, pictures),
 )
 
 

@@ -51,7 +51,6 @@ def nice(value: float) -> float:
 
 
 def roadmap(report: MatrixReport) -> Doc:
-    """Return what the roadmap says of each floor beside outlooks and schedule."""
     snapshot = report.snapshot
     why_python, floor = "", next(reversed(report.python_floors.values()), None)
     if floor is not None and floor.needs is not None:

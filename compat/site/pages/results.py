@@ -295,7 +295,6 @@ def plain_page(report: MatrixReport) -> Doc:
 
 
 def platform_facts(report: MatrixReport) -> list[Doc]:
-    """Return the other platforms that the matrix asks about, with what is known of each."""
     installs = report.snapshot.platform_installs
     package = report.snapshot.matrix.subject_axis.package
     return [
@@ -354,9 +353,6 @@ Results = Sequence[tuple[Version, Capability | None]]
 
 
 def capability_list(report: MatrixReport) -> list[tuple[str, list[Doc]]]:
-    """Return all capabilities by group, each with the ranges of releases of each result, the newest
-    first.
-    """
     groups = itertools.groupby(report.asked, group_of)
     return [(group, [_line(report, name) for name in names]) for group, names in groups]
 
@@ -658,7 +654,6 @@ def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
 
 
 def release_grid(report: MatrixReport, version: Version) -> Doc:
-    """Return the grid of a release: a row for each Python."""
     boards = {python: board.get(version, {}) for python, board in report.board.items() if python}
     columns = _columns(report, [*boards.values()])
     every = sorted({others for board in boards.values() for others in board})
@@ -686,7 +681,6 @@ Place = tuple[int, ...]
 
 
 def attempts(report: MatrixReport, entry: Answer) -> list[tuple[Record, Any, bool]]:
-    """Return each attempt, newest first, with its record, and whether it counts."""
     counting = {run.run.started: run.outcomes for run in entry.counted}
     return [
         (record, attempt, attempt.outcome in counting.get(record.started, ()))
