@@ -200,7 +200,6 @@ def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:
 
 
 Place = tuple[Version, ...]
-_OF_THE_INDEX = ("no-artifact", "yanked")
 
 
 FloorState = Literal["proven", "green", "red", "open"]
@@ -539,7 +538,7 @@ class Evaluation:
                 entry.obstacle.because
                 # The index may have had a file that it lacks today: the date of the removal is
                 # unknown.
-                + (self.as_of_today if entry.obstacle.kind in _OF_THE_INDEX else ""),
+                + (self.as_of_today if entry.obstacle.kind in ("no-artifact", "yanked") else ""),
             )
             for place, recipes in self.entries.items()
             if place[index] == version

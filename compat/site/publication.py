@@ -19,7 +19,7 @@ from compat.site.exports.database import downloads, spreadsheets
 from compat.site.exports.feeds import calendars, feeds
 from compat.site.exports.pictures import badges, cards
 from compat.site.exports.search_index import search_files
-from compat.site.pages.render import Printer, assets, generation
+from compat.site.pages.render import Printer, assets
 from compat.site.paths import is_cell_page
 from compat.site.writer import Written, as_before, read_urls, write_edition
 
@@ -39,7 +39,9 @@ def write_site(
     If the folder has an edition of the same `sources` and this code, none is made. Raises
     CompatError when the folder cannot be written, or another process writes into it.
     """
-    parts = repr((generation(), *sources))
+    # In a checkout `pages` is a link, which `tree_state` does not follow.
+    own = [files.tree_state(folder) for folder in (assets(), assets() / "pages")]
+    parts = repr((files.code_digest(), *own, *sources))
     digest = hashlib.sha256(parts.encode(errors="surrogateescape")).hexdigest()
     with _alone(out):
         before = as_before(out, digest)

@@ -15,6 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from compat.errors import CompatError, Fault, reason
+from compat.files import write
 from compat.site.edition import Listed, SiteFile
 from compat.value import Value, grouped
 
@@ -100,23 +101,24 @@ def write_edition(
             weight = left.gzipped.get(file.path) if is_same else None
             gzipped[file.path] = weight or len(gzip.compress(content, 6))
         is_left = is_same and os.path.exists(f"{folder}/{file.path}")
-        if not is_left and _write(folder / file.path, content):
+        if not is_left and write(folder / file.path, content, synced=False):
             changed.append(file.path)
     unchanged = len(new) - len(changed)
     every = {*_urls(folder), *earlier, *(path for path in new if is_page(path))}
     gone = sorted(every - new.keys())
     further = {path: moved(path, nearest(path, new)) for path in gone}
     further[URLS] = msgspec.json.format(msgspec.json.encode(sorted(every)), indent=1) + b"\n"
-    changed += [path for path, content in further.items() if _write(folder / path, content)]
+    for path, content in further.items():
+        changed += [path] if write(folder / path, content, synced=False) else []
     whole = new | {
         path: Listed(path=path, sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
         for path, content in further.items()
     }
     # No file of its own: it changes whenever any other does.
     text = msgspec.json.encode(_List(files=tuple(whole[path] for path in sorted(whole))))
-    _write(folder / FILES, text + b"\n")
+    write(folder / FILES, text + b"\n")
     left = Manifest(sources=sources, redirects=tuple(gone), gzipped=gzipped)
-    _write(folder / MANIFEST, msgspec.json.encode(left))
+    write(folder / MANIFEST, msgspec.json.encode(left))
     return Written(
         changed=tuple(changed), unchanged=unchanged, moved=tuple(gone), files=new, gzipped=gzipped
     )
@@ -218,20 +220,6 @@ def refuse_unsafe(path: str) -> None:
     parts = path.split("/")
     if not all(parts) or any(part in (".", "..") for part in parts) or "\\" in path or "\0" in path:
         raise ValueError(f"{path[:100]!r} is not a path of a site")
-
-
-def _write(path: Path, content: bytes) -> bool:
-    """Write the file unless it is so already; a reader sees the old one or the new one."""
-    try:
-        if path.exists() and path.read_bytes() == content:
-            return False
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f".{path.name}.new")
-        fresh.write_bytes(content)
-        os.replace(fresh, path)
-    except OSError as fault:
-        raise CompatError.of(f"cannot be written: {reason(fault)}", path=str(path)) from fault
-    return True
 
 
 def _read(path: Path, kind: type[T]) -> T | None:

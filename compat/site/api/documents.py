@@ -819,16 +819,6 @@ class LanesDocument(Document, frozen=True, kw_only=True):
     alerts: tuple[LaneAlert, ...]
 
 
-def platforms_document(report: MatrixReport) -> Installs:
-    matrix, installs = report.snapshot.matrix, report.snapshot.platform_installs
-    own = [(PLATFORMS[name], name) for name in matrix.platforms]
-    facts = tuple(
-        made(OtherPlatformFacts, facts, name=name, target=target_of(name, matrix.platform))
-        for facts, name in own
-    )
-    return _installs(report, [(i, install_reason(i)) for i in installs], platforms=facts)
-
-
 def _installs(
     report: MatrixReport, installs: Sequence[tuple[Install, str]], **more: Any
 ) -> Installs:
@@ -1088,7 +1078,13 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile]:
         "floors": floors_document(report),
     }
     if report.snapshot.matrix.platforms:
-        documents["platform-installs"] = platforms_document(report)
+        matrix, installs = report.snapshot.matrix, report.snapshot.platform_installs
+        facts = tuple(
+            made(OtherPlatformFacts, PLATFORMS[n], name=n, target=target_of(n, matrix.platform))
+            for n in matrix.platforms
+        )
+        reasons = [(install, install_reason(install)) for install in installs]
+        documents["platform-installs"] = _installs(report, reasons, platforms=facts)
     if report.snapshot.matrix.has_lanes:
         documents["lanes"] = made(LanesDocument, report.lanes, **head(report))
     for title, document in documents.items():

@@ -1,6 +1,5 @@
 """The `site` room's printer: pages -> HTML with Jinja templates, and the static files."""
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -198,19 +197,6 @@ def heading_id(heading: str) -> str:
 def assets() -> Path:
     # In the repository a link to `site/`, and `pages/` in it one to `docs/`; a wheel has the files.
     return Path(str(resources.files("compat.site"))) / "assets"
-
-
-def generation() -> str:
-    """Return a digest of the installed code and templates: a change renders every file again."""
-    package = Path(str(resources.files("compat")))
-    total = hashlib.sha256()
-    sources = {path.relative_to(package): path for path in package.rglob("*.py")}
-    # Listed by itself: rglob goes through a link only where it begins at it (until Python 3.13,
-    # which has an option).
-    sources |= {path.relative_to(package): path for path in assets().rglob("*") if path.is_file()}
-    for name, path in sorted(sources.items()):
-        total.update(name.as_posix().encode() + b"\0" + path.read_bytes())
-    return total.hexdigest()
 
 
 @pass_context
