@@ -311,14 +311,13 @@ def rewritten_tox(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Uns
         is_lowered = move.before is None or move.floor < move.before
         for match in () if is_lowered else _MAPPED.finditer(text):
             mapped = _MAPPING.finditer(text, *match.span("body"))
-            lines = [(line, Version(line["version"])) for line in mapped]
-            for line, version in lines:
+            named = [(line, Version(line["version"])) for line in mapped]
+            for line, version in named:
                 added, newest = move.added, max(move.known, default=None)
-                if added is not None and version == newest and added not in [v for _, v in lines]:
-                    after = line[0].replace(str(newest), str(added))
+                if added is not None and version == newest and added not in [v for _, v in named]:
                     joined = f"{newest.major}{newest.minor}", f"{added.major}{added.minor}"
-                    after = after.replace(*joined)
-                    changes.append(ranges.TextChange(line.end(), line.end(), after))
+                    beside = line[0].replace(str(newest), str(added)).replace(*joined)
+                    changes.append(ranges.TextChange(line.end(), line.end(), beside))
                 if move.before is not None and move.before <= version < move.floor:
                     changes.append(ranges.TextChange(line.start(), line.end(), ""))
         done = ranges.applied(text, changes)
