@@ -238,7 +238,7 @@ def _cases(verdict: Answer, record: Record) -> Iterator[Element]:
         elif failed is None:
             yield junit_case(name)
         elif name in excused:
-            why = f"{wording.FAULT_WORDS[excused[name]]}: {wording.reason_words(failed)}"
+            why = f"{wording.fault_words(excused[name])}: {wording.reason_words(failed)}"
             yield junit_case(name, "skipped", why)
         else:
             why = capability.subject or wording.reason_words(failed)

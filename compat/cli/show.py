@@ -22,7 +22,7 @@ from compat.results.installs import plain_install
 from compat.results.record import Capability
 from compat.results.table import capability_table, unexplained
 from compat.site.install_words import install_line
-from compat.site.wording import FAULT_WORDS, checkout_words
+from compat.site.wording import checkout_words, fault_words
 from compat.value import grouped
 from compat.workspace import Workspace
 
@@ -159,7 +159,7 @@ def _print_results(workspace: Workspace, cell: str) -> None:
     )
     if verdict.score.words:
         say(f"  {verdict.score.words}")
-    faults = {fault.id: FAULT_WORDS[fault.fault] for fault in verdict.faults}
+    faults = {fault.id: fault_words(fault.fault) for fault in verdict.faults}
     say(*verdict.reasons, indent=2)
     say(*(f"caution: {caution}" for caution in verdicts.cautions_of(workspace, cell)), indent=2)
     if (install := plain_install(workspace.snapshot, cell)) is not None:

@@ -33,7 +33,7 @@ _STAGES: dict[Stage, str] = {
     "collect": "The tests cannot be collected",
     "test": "A test fails",
 }
-FAULT_WORDS: dict[Blame, str] = {
+_FAULTS: dict[Blame, str] = {
     "combination": "fails in this combination",
     "unexplained": "fails in this combination; the cause is not known yet",
     "release": "fails in every combination of this release",
@@ -139,6 +139,10 @@ def reason_words(outcome: Failed) -> str:
 def cause_words(cause: str) -> str:
     """Return a cause in a few words: `wrong result`; one that is not ours as it is."""
     return next((words for known, (_, words) in _CAUSES.items() if known == cause), cause)
+
+
+def fault_words(fault: Blame) -> str:
+    return _FAULTS[fault]
 
 
 def failing_words(verdict: Answer, title: Callable[[str], str]) -> tuple[str, ...]:
