@@ -94,9 +94,9 @@ def _bytes_of(path: Path) -> bytes:
         os.close(handle)
 
 
-def write(path: Path, text: str | bytes) -> bool:
-    """Write the text by a synced temporary file and a rename, so that nobody reads a part of it;
-    return whether it changed.
+def write(path: Path, text: str | bytes, *, synced: bool = True) -> bool:
+    """Write the text by a temporary file and a rename, so that nobody reads a part of it, also
+    after a crash if it is `synced`; return whether it changed.
     """
     data = text.encode() if isinstance(text, str) else text
     if read_if_there(path) == data:
@@ -107,8 +107,9 @@ def write(path: Path, text: str | bytes) -> bool:
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+                if synced:
+                    file.flush()
+                    os.fsync(file.fileno())
             os.chmod(name, 0o644)
             os.replace(name, path)
         except BaseException:

@@ -124,7 +124,7 @@ def verify_command(
     """
     if not folder.is_dir():
         raise UsageError.of("is not a directory", path=str(folder))
-    checked = verified(folder)
-    listed, faults = count(checked.listed, "file"), count(len(checked.faults), "fault")
-    answer({"listed": checked.listed}, f"{folder}: {listed} listed, {faults}", (), checked.faults)
-    raise Exit(1 if checked.faults else 0)
+    listed, faults = verified(folder)
+    words = f"{count(listed, 'file')} listed, {count(len(faults), 'fault')}"
+    answer({"listed": listed}, f"{folder}: {words}", (), faults)
+    raise Exit(1 if faults else 0)

@@ -104,20 +104,19 @@ class GitHub:
     ) -> None:
         parts = urlsplit(base_url)
         if parts.scheme != "https" and parts.hostname not in _LOCAL:
-            raise UsageError.of(
-                "the token would travel in the clear", path="the API's address", hint="use https"
-            )
+            message = "the token would travel in the clear"
+            raise UsageError.of(message, path="the API's address", hint="use https")
         if parts.username is not None or parts.query or parts.fragment:
             raise UsageError.of("holds more than a host and a path", path="the API's address")
         if token is not None and not re.fullmatch(r"[\x21-\x7e]+", token):
-            raise AuthenticationError.of(
-                "the token holds characters that no token has", hint=_TOKEN_HINT
-            )
+            message = "the token holds characters that no token has"
+            raise AuthenticationError.of(message, hint=_TOKEN_HINT)
         self.repository = owner_and_name(repository)
         self.signed = token is not None
         self.wait = wait
         self._token = token
-        self._root = base_url.rstrip("/")
+        self._root = f"{base_url.rstrip('/')}/"
+        self._here = f"{self._root}repos/{repository}"
         self._http = http
 
     # Reads.
@@ -132,10 +131,9 @@ class GitHub:
         with _described():
             if commit is None:
                 return None
-            fields = {key: commit[key] for key in ("sha", "message")}
-            fields |= {"tree": commit["tree"]["sha"], "author": commit["author"]["name"]}
-            fields |= {"parents": [parent["sha"] for parent in commit["parents"]]}
-            return msgspec.convert(fields, Commit)
+            parents = [parent["sha"] for parent in commit["parents"]]
+            further = {"tree": commit["tree"]["sha"], "author": commit["author"]["name"]}
+            return msgspec.convert(commit | further | {"parents": parents}, Commit)
 
     def text(self, path: str, sha: str) -> str | None:
         content = self._read(f"contents/{quote(path)}", ref=sha)
@@ -215,11 +213,11 @@ class GitHub:
     # Requests.
 
     def _read(self, path: str, **query: str | int) -> Any:
-        answer = self._ask("GET", f"{self._root}/repos/{self.repository}/{path}", None, query)
+        answer = self._ask("GET", f"{self._here}/{path}", None, query)
         return None if answer.status_code == 404 else _decoded(answer, Any)
 
     def _pages(self, path: str, **query: str | int) -> Iterator[dict[str, Any]]:
-        address: str = f"{self._root}/repos/{self.repository}/{path}"
+        address = f"{self._here}/{path}"
         query["per_page"] = 100
         for _ in range(MOST_PAGES):
             answer = self._ask("GET", address, None, query)
@@ -227,7 +225,7 @@ class GitHub:
             if "next" not in answer.links:
                 return
             address, query = answer.links["next"]["url"], {}
-            if not address.startswith(f"{self._root}/"):
+            if not address.startswith(self._root):
                 raise ServiceUnreachable.of("GitHub names a next page outside its API")
         raise ServiceUnreachable.of(f"GitHub has more than {MOST_PAGES} pages of {path}")
 
@@ -239,7 +237,7 @@ class GitHub:
     def _write(self, method: str, path: str, body: dict[str, Any]) -> requests.Response:
         if not self.signed:
             raise AuthenticationError.of("a token is needed to write to GitHub", hint=_TOKEN_HINT)
-        answer = self._ask(method, f"{self._root}/repos/{self.repository}/{path}", body, {})
+        answer = self._ask(method, f"{self._here}/{path}", body, {})
         if answer.status_code != 422:
             return answer
         refusal = _message(answer)
@@ -261,7 +259,8 @@ class GitHub:
             try:
                 response = self._http.request(
                     method, address, params=query, json=body, headers=headers, timeout=_TIMEOUT,
-                    allow_redirects=reads, auth=_as_it_is,
+                    # Without `auth` a token from a netrc file would replace ours.
+                    allow_redirects=reads, auth=lambda request: request,
                 )  # fmt: skip
             except requests.RequestException as fault:
                 trouble = type(fault).__name__
@@ -295,16 +294,14 @@ class GitHub:
         if self._token:
             message = message.replace(self._token, "***")
         if response.status_code == 401:
-            raise AuthenticationError.of(
-                f"GitHub does not accept the token: {message}", hint=_TOKEN_HINT
-            )
+            message = f"GitHub does not accept the token: {message}"
+            raise AuthenticationError.of(message, hint=_TOKEN_HINT)
         if response.status_code in (403, 404):
             needs = response.headers.get("X-Accepted-GitHub-Permissions", "to do this")
             hint = f"the token needs the permission {one_line(needs)} on this repository"
             if "not permitted to create" in message:
-                hint = (
-                    "allow it in the repository's settings, Actions, General, Workflow permissions"
-                )
+                place = "Actions, General, Workflow permissions"
+                hint = f"allow it in the repository's settings, {place}"
             raise AuthenticationError.of(f"GitHub refuses {what}: {message}", hint=hint)
         raise ServiceUnreachable.of(
             f"GitHub answers {what} with status {response.status_code}: {message}",
@@ -312,18 +309,12 @@ class GitHub:
         )
 
 
-def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    """Stop requests from replacing the token by a netrc file's."""
-    return request
-
-
 def _thread(thread: dict[str, Any]) -> Thread:
     ends = thread.get("head") or {}, thread.get("base") or {}
-    fields = {key: thread[key] for key in ("number", "html_url", "title")}
-    fields |= {"text": thread.get("body") or "", "is_open": thread["state"] == "open"}
+    fields = {"text": thread.get("body") or "", "is_open": thread["state"] == "open"}
     fields |= {"is_merged": thread.get("merged_at") is not None}
     fields |= {"head_sha": ends[0].get("sha", ""), "base_ref": ends[1].get("ref", "")}
-    return msgspec.convert(fields, Thread)
+    return msgspec.convert(thread | fields, Thread)
 
 
 def _home(end: dict[str, Any]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from compat.errors import AuthenticationError, ServiceUnreachable, UsageError
+from compat.errors import AuthenticationError, ServiceUnreachable, UsageError, count
 from compat.files import rendered, unified_diff
 from compat.github import markdown
 from compat.github.client import Again, Commit, GitHub, Thread
@@ -23,14 +23,6 @@ from compat.policy.propose import affected_words
 from compat.rewrite.ranges import RepositoryFile
 from compat.value import Value
 
-MOST_ROWS = 40
-VERBS: dict[str, str] = {
-    "raise": "Raise the minimum ",
-    "lower": "Lower the minimum ",
-    "early": "Raise ahead of the calendar: the minimum ",
-    "extend": "Extend the matrix from ",
-}
-_EFFECTS = {"lower": "Users gain:", "extend": "The matrix then asks about:"}
 _FILTERS: dict[str, Callable[..., str]] = {
     "inline": inline,
     "code": code,
@@ -80,26 +72,20 @@ def waiting(
     proposals: Sequence[Proposal], title: str, cell_url: Callable[[str], str] | None = None
 ) -> Wanted:
     added = sum(proposal.kind == "extend" for proposal in proposals)
-    counts = [
-        f"{number} {singular if number == 1 else plural}"
-        for number, singular, plural in (
-            (len(proposals) - added, "move of a minimum version", "moves of minimum versions"),
-            (added, "extension", "extensions"),
-        )
-        if number
-    ]
-    count = f"{' and '.join(counts)} {'wait' if len(proposals) > 1 else 'waits'}"
+    moved = len(proposals) - added
+    kinds = ((moved, "move of a minimum version", "moves of minimum versions"),)
+    counts = [count(*kind) for kind in (*kinds, (added, "extension", "extensions")) if kind[0]]
+    number = f"{' and '.join(counts)} {'wait' if len(proposals) > 1 else 'waits'}"
     what = "proposals" if added else "moves of minimum versions"
     opening = f"These {what} are not open; each lists its blockers."
     last = {proposal.axis: proposal for proposal in proposals}.values()
     shown = {"opening": opening, "whole": last, "diff": "", "cell_url": cell_url}
-    return _wanted(proposals, f"{title}: {count}", shown)
+    return _wanted(proposals, f"{title}: {number}", shown)
 
 
 def _wanted(proposals: Sequence[Proposal], title: str, shown: Mapping[str, Any]) -> Wanted:
     digest = hashlib.sha256("".join(p.digest for p in proposals).encode()).hexdigest()
-    known = {"proposals": proposals, "verbs": VERBS, "effects": _EFFECTS, "most": MOST_ROWS}
-    body = rendered("compat.github", "proposals.md", {**known, **shown}, _FILTERS)
+    body = rendered("compat.github", "proposals.md", {"proposals": proposals, **shown}, _FILTERS)
     return Wanted(title=plain(title), body=body.rstrip("\n") + "\n", digest=digest)
 
 
@@ -180,7 +166,6 @@ def sync_pull_request(
     github: GitHub, branches: Branches, wanted: Wanted | None, *, dry_run: bool = False
 ) -> Outcome:
     """Raises AuthenticationError, ServiceUnreachable, UsageError for a missing base or file."""
-
     ends = {"head": branches.own, "base": branches.base}
     look = partial(_pull_step, github, branches, wanted)
     return _settled(github, "pulls", wanted, dry_run, look, ends)
@@ -191,9 +176,7 @@ def sync_issue(
 ) -> Outcome:
     """`key` is that of the mark; an issue without the label is a person's."""
 
-    def look() -> _Step:
-        return _issue_step(github.issues(label), key, wanted)
-
+    look = partial(_issue_step, github, label, key, wanted)
     return _settled(github, "issues", wanted, dry_run, look, {"labels": [label]})
 
 
@@ -284,13 +267,18 @@ def _pull_step(github: GitHub, branches: Branches, wanted: Wanted | None) -> _St
         says = f"somebody pointed it at another branch than {branches.base}"
         return _Step(does="leave", says=says, thread=pull)
     merged = {pull.head_sha for pull in pulls if pull.is_merged}
-    if (
-        head
-        and (wanted or pull)
-        and _evidence(head) is None
-        and head.sha not in {base.sha, *merged}
-    ):
-        return _left_to(head.author or "somebody", wanted, pull)
+    is_known = head is None or _evidence(head) is not None or head.sha in {base.sha, *merged}
+    if head and (wanted or pull) and not is_known:
+        person = head.author or "somebody"
+        says = f"its branch holds a commit by {person}; compat overwrites only its own"
+        comment = (
+            "compat leaves this pull request to you: its branch holds a commit by"
+            f" {inline(person, 60)}, and compat overwrites only its own."
+        )
+        closing = "Once the branch is deleted, compat opens a new one."
+        closing = closing if wanted else "Nothing is left to propose, so it can be closed."
+        comment = f"{comment} {closing}" if pull else ""
+        return _Step(does="leave", says=says, thread=pull, comment=comment)
     if wanted is None:
         comment = "No move of a minimum version is open any more."
         return _over(pull, KEY, "pull request", comment, "closed: nothing is left to propose")
@@ -321,12 +309,10 @@ def _pull_step(github: GitHub, branches: Branches, wanted: Wanted | None) -> _St
     return _Step(does="nothing", says="it is up to date", thread=pull)
 
 
-def _issue_step(labelled: Sequence[Thread], key: str, wanted: Wanted | None) -> _Step:
+def _issue_step(github: GitHub, label: str, key: str, wanted: Wanted | None) -> _Step:
     """The oldest open issue of the thread remains; younger open ones are closed first."""
-    ours = sorted(
-        (issue for issue in labelled if marked(issue.text, key)),
-        key=lambda issue: issue.number,
-    )
+    marked_so = (issue for issue in github.issues(label) if marked(issue.text, key))
+    ours = sorted(marked_so, key=lambda issue: issue.number)
     standing = [issue for issue in ours if issue.is_open]
     if len(standing) > 1:
         comment = f"#{standing[0].number} says the same; compat keeps the older one."
@@ -373,18 +359,6 @@ def _evidence(commit: Commit | None) -> str | None:
     return trailers[1] if trailers and trailers[2] == commit.tree else None
 
 
-def _left_to(person: str, wanted: Wanted | None, pull: Thread | None) -> _Step:
-    then = "Nothing is left to propose, so it can be closed."
-    if wanted:
-        then = "Once the branch is deleted, compat opens a new one."
-    comment = (
-        "compat leaves this pull request to you: its branch holds a commit by"
-        f" {markdown.inline(person, 60)}, and compat overwrites only its own. {then}"
-    )
-    says = f"its branch holds a commit by {person}; compat overwrites only its own"
-    return _Step(does="leave", says=says, thread=pull, comment=comment if pull else "")
-
-
 def _has_said(github: GitHub, pull: Thread, wanted: Wanted) -> bool:
     old = marked(pull.text, KEY)
     if old is not None:
@@ -417,13 +391,8 @@ def _new_words(wanted: Wanted, thread: Thread, key: str) -> tuple[str | None, st
 
 
 def _remarked(wanted: Wanted, old: _Marked) -> _Marked:
-    return msgspec.structs.replace(
-        old,
-        text=wanted.body.strip("\n"),
-        digest=wanted.digest,
-        title=_digest(wanted.title),
-        withdrawn=False,
-    )
+    own = {"text": wanted.body.strip("\n"), "digest": wanted.digest}
+    return msgspec.structs.replace(old, **own, title=_digest(wanted.title), withdrawn=False)
 
 
 def _digest(text: str) -> str:

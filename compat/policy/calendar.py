@@ -3,7 +3,6 @@ move.
 """
 
 import datetime
-from collections.abc import Iterator
 from typing import Literal
 
 from packaging.version import Version
@@ -104,14 +103,29 @@ def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule
     bars: list[Bar] = []
     minimums: tuple[MinimumVersions, ...] = ()
     if as_of is not None:
-        axes = [axis for axis in as_of.others if axis.name in as_of.floors]
-        for axis in axes:
+        for axis in as_of.moving:
             before = as_of.floors[axis.name]
             for step in steps_of(as_of, axis).every:
                 move = _move(as_of, axis, step, before)
                 before = step.version
                 coming += [move] if move.on <= until else []
-            bars += _bars(as_of, axis)
+            known, name = as_of.slots[axis.name], axis.name
+            ends = [
+                max(slot.on, as_of.lifted(name, slot.version) or slot.on)
+                if slot.on is not None and slot.version not in as_of.bad(name)
+                else None
+                for slot in known
+            ]
+            for number, slot in enumerate(known, start=1):
+                bar = Bar(
+                    axis=name,
+                    version=slot.version,
+                    released=slot.released,
+                    until=min((end for end in ends[number:] if end is not None), default=None),
+                    end_of_life=slot.ends,
+                    is_floor=slot.version == as_of.floors[name],
+                )
+                bars.append(bar)
         coming.sort(key=lambda move: (move.on, move.axis))
 
         def at(on: datetime.date, proven: bool) -> dict[str, Version]:
@@ -125,10 +139,9 @@ def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule
         minimums = tuple(
             MinimumVersions(on=on, floors=at(on, False), proven=at(on, True)) for on in days
         )
-    matrix = snapshot.matrix
     return Schedule(
-        matrix=matrix.name,
-        title=matrix.title,
+        matrix=snapshot.matrix.name,
+        title=snapshot.matrix.title,
         day=day,
         until=until,
         moves=tuple(coming),
@@ -138,22 +151,21 @@ def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule
 
 
 def _move(as_of: Evaluation, axis: Axis, step: FloorStep, before: Version) -> ScheduledMove:
-    policy, version, slot, on = as_of.policy, step.version, step.slot, step.on
+    slot, on, floor = step.slot, step.on, as_of.floors[axis.name]
     assert slot.allowed is not None
-    floor = as_of.floors[axis.name]
-    announced = on - datetime.timedelta(days=policy.notice_days)
-    proof = as_of.raised(axis.name, version)
+    announced = on - datetime.timedelta(days=as_of.policy.notice_days)
+    proof = as_of.raised(axis.name, step.version)
     return ScheduledMove(
         axis=axis.name,
         package=label(axis),
         floor=floor,
-        to=version,
+        to=step.version,
         released=slot.released,
         allowed=slot.allowed,
         announced=announced,
         on=on,
         state="due" if on <= as_of.day else "announced" if announced <= as_of.day else "planned",
-        rule=rule_of(policy.window(axis)),
+        rule=rule_of(as_of.policy.window(axis)),
         source=slot.source,
         held=None if step.held is None else hold_words(step.held, floor),
         proven=proof.state == "proven",
@@ -162,27 +174,8 @@ def _move(as_of: Evaluation, axis: Axis, step: FloorStep, before: Version) -> Sc
         else proof.objections[0].because,
         obstacle=_obstacle(as_of, axis, step) if proof.objections else "",
         before=before,
-        lost=lost(as_of, axis, before, version),
+        lost=lost(as_of, axis, before, step.version),
     )
-
-
-def _bars(as_of: Evaluation, axis: Axis) -> Iterator[Bar]:
-    known, name = as_of.slots[axis.name], axis.name
-    ends = [
-        max(slot.on, as_of.lifted(name, slot.version) or slot.on)
-        if slot.on is not None and slot.version not in as_of.bad(name)
-        else None
-        for slot in known
-    ]
-    for number, slot in enumerate(known):
-        yield Bar(
-            axis=name,
-            version=slot.version,
-            released=slot.released,
-            until=min((end for end in ends[number + 1 :] if end is not None), default=None),
-            end_of_life=slot.ends,
-            is_floor=slot.version == as_of.floors[name],
-        )
 
 
 Prospect = Literal["open", "dated", "runs", "held", "blocked", "settled"]
@@ -221,7 +214,7 @@ def outlooks(snapshot: Snapshot, day: datetime.date) -> tuple[Outlook, ...]:
     as_of = evaluation_on(snapshot, day)
     if as_of is None:
         return ()
-    return tuple(_outlook(as_of, axis) for axis in as_of.others if axis.name in as_of.floors)
+    return tuple(_outlook(as_of, axis) for axis in as_of.moving)
 
 
 def missing_command(matrix: str, needs: tuple[str, ...]) -> str:
@@ -229,9 +222,8 @@ def missing_command(matrix: str, needs: tuple[str, ...]) -> str:
 
 
 def _outlook(as_of: Evaluation, axis: Axis) -> Outlook:
-    package = label(axis)
-    floor = as_of.floors[axis.name]
-    day, what = as_of.day, f"{package} {floor}"
+    package, floor, day = label(axis), as_of.floors[axis.name], as_of.day
+    what = f"{package} {floor}"
     prospects = [_prospect(as_of, axis, step) for step in steps_of(as_of, axis).every]
     possible = [prospect for prospect in prospects if prospect[3]]
     if not prospects:
@@ -243,10 +235,10 @@ def _outlook(as_of: Evaluation, axis: Axis) -> Outlook:
     if possible:
         first = min(max(on, day) for _, on, _, _ in possible)
         fitting = [prospect for prospect in possible if max(prospect[1], day) == first]
-        step, on, runs, is_possible = max(fitting, key=lambda prospect: prospect[0].version)
+        chosen = max(fitting, key=lambda prospect: prospect[0].version)
     else:
-        nearest = min(prospects, key=lambda prospect: (prospect[1], prospect[0].version))
-        step, on, runs, is_possible = nearest
+        chosen = min(prospects, key=lambda prospect: (prospect[1], prospect[0].version))
+    step, on, runs, is_possible = chosen
     to, because = step.version, "" if is_possible else _obstacle(as_of, axis, step)
     prospect: Prospect = "open" if on <= day else "dated"
     when = "with the next release" if on <= day else f"on {on}"

@@ -26,7 +26,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from compat.advise.request import label
-from compat.declare.matrix import Axis, Hold, InterpreterAxis, Matrix, PackageAxis, Policy, Window
+from compat.declare.matrix import Axis, Hold, InterpreterAxis, Matrix, Policy, Window
 from compat.declare.parsing import minor_series
 from compat.index.release import Catalogue, Release
 from compat.plan.cell import RECIPES, Recipe, axis_coordinates
@@ -123,12 +123,12 @@ def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, 
 def slots(
     came: Sequence[VersionRelease], window: Window, policy: Policy
 ) -> tuple[VersionRelease, ...]:
-    def dated(index: int, version: VersionRelease) -> VersionRelease:
+    dated = []
+    for index, version in enumerate(came):
         allowed = _allowed(came, index, window)
         on = None if allowed is None else move_day(allowed, policy)
-        return msgspec.structs.replace(version, allowed=allowed, on=on)
-
-    return tuple(dated(index, version) for index, version in enumerate(came))
+        dated.append(msgspec.structs.replace(version, allowed=allowed, on=on))
+    return tuple(dated)
 
 
 def months_later(day: datetime.date, months: int) -> datetime.date:
@@ -200,7 +200,6 @@ def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:
 
 
 Place = tuple[Version, ...]
-_OF_THE_INDEX = ("no-artifact", "yanked")
 
 
 FloorState = Literal["proven", "green", "red", "open"]
@@ -215,10 +214,10 @@ class FloorEvidence(StrictValue, frozen=True, kw_only=True):
     """
 
     version: Version
-    state: FloorState
-    evidence: tuple[CellEvidence, ...]
+    state: FloorState = "open"
+    evidence: tuple[CellEvidence, ...] = ()
     objections: tuple[Objection, ...]
-    needs: tuple[str, ...]
+    needs: tuple[str, ...] = ()
     red_days: int = 0
 
     @property
@@ -230,20 +229,34 @@ class FloorEvidence(StrictValue, frozen=True, kw_only=True):
         return any(cell.latest is not None for cell in self.evidence)
 
 
-def no_evidence(version: Version, because: str) -> FloorEvidence:
-    against = Objection("missing", because)
-    return FloorEvidence(
-        version=version, state="open", evidence=(), objections=(against,), needs=()
-    )
-
-
 def cell_evidence(entry: Answer, as_of: "Evaluation") -> CellEvidence:
     snapshot, policy = as_of.snapshot, as_of.policy
-    verdict = _without_trouble(entry, snapshot)
-    because = "; ".join((*verdict.reasons, *_known(entry, as_of)))
+    verdict = entry
+    # Without a newer, unresolved run: infrastructure errors neither move nor stop a floor.
+    if entry.history.unanswered is not None:
+        verdict = judge(
+            entry.cell,
+            entry.history.answered,
+            snapshot.attribution.context(entry.cell, snapshot.present),
+            lock_digest=entry.lock_digest,
+            obstacle=entry.obstacle,
+        )
+    reasons, known = verdict.reasons, snapshot.explained(entry)
+    if known is not None and (known.since is None or known.since <= as_of.day):
+        # The date of a removal from the index is unknown.
+        is_dated = known.since is not None and known.fault != "index"
+        reasons = (*reasons, f"it is known{'' if is_dated else as_of.as_of_today}: {known.because}")
+    because = "; ".join(reasons)
     if verdict.kind == "partial" and (failing := verdict.failing("combination", "unexplained")):
         because = f"in this combination these fail: {', '.join(failing)}; {because}"
-    days = _isolated_days(entry, policy)
+    deciding = [c.run for c in entry.history.deciding] if entry.counted else []
+    fit = {
+        run.started.date()
+        for run in deciding
+        if (run.lock_digest == "" or run.isolation >= policy.isolation)
+        and (policy.tier == "smoke" or is_whole(run))
+    }
+    days = tuple(sorted(fit))
     is_sound = verdict.kind == "works" and _is_enough(verdict.evidence, policy)
     return CellEvidence(
         cell=entry.cell.id,
@@ -257,15 +270,6 @@ def cell_evidence(entry: Answer, as_of: "Evaluation") -> CellEvidence:
         stale=verdict.stale,
         because=because,
     )
-
-
-def _known(entry: Answer, as_of: "Evaluation") -> Iterator[str]:
-    known = as_of.snapshot.explained(entry)
-    if known is None or (known.since is not None and known.since > as_of.day):
-        return
-    # The date of a removal from the index is unknown.
-    is_dated = known.since is not None and known.fault != "index"
-    yield f"it is known{'' if is_dated else as_of.as_of_today}: {known.because}"
 
 
 def objection(evidence: CellEvidence, policy: Policy) -> Objection | None:
@@ -298,33 +302,6 @@ def objection(evidence: CellEvidence, policy: Policy) -> Objection | None:
 
 def is_red(evidence: CellEvidence) -> bool:
     return evidence.verdict == "broken" and bool(evidence.days) and not evidence.stale
-
-
-def _without_trouble(entry: Answer, snapshot: Snapshot) -> Answer:
-    # The verdict without a newer, unresolved run: infrastructure errors neither move nor stop a
-    # floor.
-    if entry.history.unanswered is None:
-        return entry
-    return judge(
-        entry.cell,
-        entry.history.answered,
-        snapshot.attribution.context(entry.cell, snapshot.present),
-        lock_digest=entry.lock_digest,
-        obstacle=entry.obstacle,
-    )
-
-
-def _isolated_days(entry: Answer, policy: Policy) -> tuple[datetime.date, ...]:
-    if not entry.counted:
-        return ()
-    runs = [counted.run for counted in entry.history.deciding]
-    fit = (
-        run
-        for run in runs
-        if (run.lock_digest == "" or run.isolation >= policy.isolation)
-        and (policy.tier == "smoke" or is_whole(run))
-    )
-    return tuple(sorted({run.started.date() for run in fit}))
 
 
 def _is_enough(evidence: EvidenceKind, policy: Policy) -> bool:
@@ -389,16 +366,18 @@ class Evaluation:
 
     @cached_property
     def existing(self) -> dict[str, tuple[Version, ...]]:
-        return {axis.name: self._existing(axis) for axis in self.matrix.axes}
+        known = {axis.name: self.catalogue.coordinates(axis) for axis in self.matrix.axes}
+        python = self.matrix.interpreters
+        planned = {
+            r.version for r in version_releases(python, self.catalogue) if r.released > self.day
+        }
+        known[python.name] = tuple(v for v in known[python.name] if v not in planned)
+        return known
 
     @cached_property
     def slots(self) -> dict[str, tuple[VersionRelease, ...]]:
-        return {
-            axis.name: slots(
-                version_releases(axis, self.catalogue), self.policy.window(axis), self.policy
-            )
-            for axis in self.others
-        }
+        every = [(axis, version_releases(axis, self.catalogue)) for axis in self.others]
+        return {a.name: slots(out, self.policy.window(a), self.policy) for a, out in every}
 
     @cached_property
     def floors(self) -> dict[str, Version]:
@@ -407,6 +386,10 @@ class Evaluation:
             return {floor.axis: floor.at for floor in known if floor.axis in self.names}
         declared = {axis.name: self._declared(axis) for axis in self.others}
         return {name: version for name, version in declared.items() if version is not None}
+
+    @property
+    def moving(self) -> list[Axis]:
+        return [axis for axis in self.others if axis.name in self.floors]
 
     @cached_property
     def cells(self) -> tuple[Answer, ...]:
@@ -465,14 +448,6 @@ class Evaluation:
             admitted = [v for v in versions if any(asked.filter(self.releases(axis, v), True))]
         return min(admitted, default=None)
 
-    def _existing(self, axis: Axis) -> tuple[Version, ...]:
-        known = self.catalogue.coordinates(axis)
-        if isinstance(axis, PackageAxis):
-            return known
-        series = version_releases(axis, self.catalogue)
-        planned = {each.version for each in series if each.released > self.day}
-        return tuple(version for version in known if version not in planned)
-
     @cached_property
     def entries(self) -> dict[Place, dict[Recipe, Answer]]:
         entries: dict[Place, dict[Recipe, Answer]] = {}
@@ -493,8 +468,9 @@ class Evaluation:
 
     def promised(self, axis: str) -> frozenset[Version]:
         floor = self.floors.get(axis)
-        above = frozenset(v for v in self.reach[axis] if floor is None or v >= floor)
-        return above if floor is None else above | {floor}
+        if floor is None:
+            return self.reach[axis]
+        return frozenset((floor, *(v for v in self.reach[axis] if v >= floor)))
 
     def corners(self, axis: str, floor: Version) -> tuple[Place, ...]:
         places = self.having(axis, floor)
@@ -529,9 +505,16 @@ class Evaluation:
         what = f"{self.called} with {package_and_version(self._axes[axis], version)}"
         obstacles = self._obstacles(axis, version, as_published)
         if not obstacles:
+            empty = [
+                (label(other), self.floors.get(other.name))
+                for other in self.others
+                if other.name != axis
+                and self.promised(other.name).isdisjoint(self.existing[other.name])
+            ]
+            without = (f"{p}{'' if f is None else f' from {f} on'}" for p, f in empty)
             return (
-                f"no planned cell of {what} has promised versions of the others:"
-                f" {self._unpromised(axis)}"
+                f"no planned cell of {what} has promised versions of the others: as published, it"
+                f" can be had with no {' and no '.join(without)}"
             )
         _, recipe_rank, place, because = min(obstacles)
         cell = self.entries[place][RECIPES[recipe_rank]].cell.id
@@ -555,34 +538,26 @@ class Evaluation:
                 entry.obstacle.because
                 # The index may have had a file that it lacks today: the date of the removal is
                 # unknown.
-                + (self.as_of_today if entry.obstacle.kind in _OF_THE_INDEX else ""),
+                + (self.as_of_today if entry.obstacle.kind in ("no-artifact", "yanked") else ""),
             )
             for place, recipes in self.entries.items()
-            if place[index] == version and self._is_promised(place, index)
+            if place[index] == version
+            and all(
+                beside in self.promised(name)
+                for name, beside in zip(self.names, place, strict=True)
+                if name != axis
+            )
             for recipe, entry in recipes.items()
             if entry.obstacle is not None and (recipe != "relaxed" or not as_published)
         ]
-
-    def _unpromised(self, besides: str) -> str:
-        empty = [
-            (label(axis), self.floors.get(axis.name))
-            for axis in self.others
-            if axis.name != besides
-            and self.promised(axis.name).isdisjoint(self.existing[axis.name])
-        ]
-        without = (f"{p}{'' if f is None else f' from {f} on'}" for p, f in empty)
-        return f"as published, it can be had with no {' and no '.join(without)}"
-
-    def _is_promised(self, place: Place, besides: int) -> bool:
-        others = (p for i, p in enumerate(zip(self.names, place, strict=True)) if i != besides)
-        return all(version in self.promised(name) for name, version in others)
 
     def raised(self, axis: str, version: Version) -> FloorEvidence:
         # Return the evidence for a raise to that version: the newest release must be installable
         # with it as published.
         if version not in self.existing[axis] or version in self.reach[axis]:
             return self.floor(axis, version)
-        return no_evidence(version, self.ruled_out(axis, version, as_published=True))
+        because = self.ruled_out(axis, version, as_published=True)
+        return FloorEvidence(version=version, objections=(Objection("missing", because),))
 
     def failing(self, axis: str, current: Version, to: Version) -> Iterator[str]:
         """Each representative cell is compared with the one that differs only in this axis."""
@@ -601,7 +576,7 @@ class Evaluation:
     def _floor(self, axis: str, version: Version) -> FloorEvidence:
         policy = self.policy
         if because := self.absence(axis, version):
-            return no_evidence(version, because)
+            return FloorEvidence(version=version, objections=(Objection("missing", because),))
         corners = [self._corner(place) for place in self.corners(axis, version)]
         deciding = [corner[0] for corner in corners]
         objections = tuple(filter(None, (objection(cell, policy) for cell in deciding)))
@@ -639,18 +614,15 @@ class Evaluation:
         best = representative(able)
         match best.kind:
             case "works" | "partial":
-                return self._supporting(able) or best
+                known = ((entry, cell_evidence(entry, self)) for entry in able)
+                supporting = [(entry, len(each.days)) for entry, each in known if each.supports]
+                few = self.policy.witnesses
+                return min(supporting, key=lambda pair: pair[1] < few, default=(best, 0))[0]
             case "flaky":
                 return best
         waiting = [e for e in able if e.kind == "unknown" and e.cell.recipe not in self._hopeless]
         waiting.sort(key=lambda entry: entry.lock_digest is None)
         return waiting[0] if waiting else able[-1]
-
-    def _supporting(self, able: Sequence[Answer]) -> Answer | None:
-        known = ((entry, cell_evidence(entry, self)) for entry in able)
-        supporting = [(entry, len(each.days)) for entry, each in known if each.supports]
-        few = self.policy.witnesses
-        return min(supporting, key=lambda pair: pair[1] < few, default=(None, 0))[0]
 
     @cached_property
     def _hopeless(self) -> frozenset[Recipe]:

@@ -135,7 +135,17 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         derive(self, id=f"{self.kind}-{self.axis}-{self.current}-to-{self.proposed}")
-        derive(self, is_open=not self.objections, because=self._because(), digest=self._digest())
+        waits = "".join(f"; it waits: {first.because}" for first in self.objections[:1])
+        lines = [self.id, self.release]
+        lines += [f"{c.cell} {c.verdict} {c.outcome} {c.supports}" for c in self.evidence]
+        lines += [
+            f"{objection.against} {' '.join(objection.cells)}"
+            for objection in self.objections
+            if objection.against != "witnesses"
+        ]
+        digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        is_open = not self.objections
+        derive(self, is_open=is_open, because=f"{self.reason}{waits}", digest=digest)
 
     @property
     def is_supported(self) -> bool:
@@ -145,11 +155,12 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        return f"{self._claim}{self._caveat}"
-
-    def _because(self) -> str:
-        waits = "".join(f"; it waits: {first.because}" for first in self.objections[:1])
-        return f"{self.reason}{waits}"
+        working = [cell for cell in self.evidence if cell.supports and cell.verdict != "broken"]
+        published = {cell.place for cell in working if cell.recipe != "relaxed"}
+        if self.is_supported and {cell.place for cell in working} - published:
+            extent = "in part only" if published else "only"
+            return f"{self._claim}, {extent} with changed dependency pins"
+        return self._claim
 
     @property
     def _claim(self) -> str:
@@ -168,22 +179,3 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
                 return f"{broken}, and {works} with {self.proposed}"
             case "extend":
                 return f"{self.release} {works} with {self.package} {self.proposed}"
-
-    @property
-    def _caveat(self) -> str:
-        working = [cell for cell in self.evidence if cell.supports and cell.verdict != "broken"]
-        published = {cell.place for cell in working if cell.recipe != "relaxed"}
-        changed = {cell.place for cell in working} - published
-        extent = "in part only" if published else "only"
-        is_said = self.is_supported and bool(changed)
-        return f", {extent} with changed dependency pins" if is_said else ""
-
-    def _digest(self) -> str:
-        lines = [self.id, self.release]
-        lines += [f"{c.cell} {c.verdict} {c.outcome} {c.supports}" for c in self.evidence]
-        lines += [
-            f"{objection.against} {' '.join(objection.cells)}"
-            for objection in self.objections
-            if objection.against != "witnesses"
-        ]
-        return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -12,9 +12,8 @@ cell with the newest release opens it.
 """
 
 import datetime
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import msgspec
 from packaging.utils import canonicalize_name
@@ -49,7 +48,7 @@ from compat.policy.proposal import (
     Objection,
     Proposal,
 )
-from compat.results.answer import Answer, representative
+from compat.results.answer import representative
 from compat.results.snapshot import Snapshot
 from compat.value import StrictValue
 
@@ -80,13 +79,17 @@ class FloorSteps:
         oldest = min((self.at, *self.as_of.existing[axis.name]))
         self.allowed = oldest if reached is None else reached.version
         self.limit = self.allowed if self.hold is None else min(self.allowed, self.hold.at)
+        self.proof = partial(self.as_of.floor, axis.name)
 
     @cached_property
     def every(self) -> tuple[FloorStep, ...]:
         # Every known step, oldest version first: those of the calendar, and below the due ones the
         # best that runs support.
-        best = [step for step in self._above if step.version in self._best()]
-        return _once((*self.calendar, *best))
+        within = [v for v in self.reachable() if self.at < v <= self.limit]
+        green = [v for v in within if self.proof(v).is_green]
+        proven = [v for v in green if self.proof(v).state == "proven"]
+        best = (proven or green or within)[-1:]
+        return _once((*self.calendar, *(step for step in self._above if step.version in best)))
 
     @cached_property
     def proposed(self) -> tuple[FloorStep, ...]:
@@ -96,12 +99,8 @@ class FloorSteps:
         is_in_the_way = (
             self.hold is not None and reached is not None and reached.version > self.hold.at
         )
-        return _once(
-            (
-                *(step for step in self.every if step.on <= soon),
-                *(held[:1] if is_in_the_way else ()),
-            )
-        )
+        due = [step for step in self.every if step.on <= soon]
+        return _once((*due, *(held[:1] if is_in_the_way else ())))
 
     @cached_property
     def calendar(self) -> tuple[FloorStep, ...]:
@@ -122,21 +121,12 @@ class FloorSteps:
         step = self.as_of.calendar(self.axis.name, up_to=self.hold.at)
         return None if step is None or step.version <= self.at else step.version
 
-    def proof(self, version: Version) -> FloorEvidence:
-        return self.as_of.floor(self.axis.name, version)
-
     def reachable(self) -> list[Version]:
         bad, reach = self.as_of.bad(self.axis.name), self.as_of.reach[self.axis.name]
         slots, day = self.as_of.slots[self.axis.name], self.as_of.day
         allowed = {slot.version for slot in slots if slot.on is not None and slot.on <= day}
         existing = self.as_of.existing[self.axis.name]
         return [v for v in existing if v in allowed and v in reach and v not in bad]
-
-    def _best(self) -> list[Version]:
-        within = [v for v in self.reachable() if self.at < v <= self.limit]
-        green = [v for v in within if self.proof(v).is_green]
-        proven = [v for v in green if self.proof(v).state == "proven"]
-        return (proven or green or within)[-1:]
 
     @cached_property
     def _above(self) -> tuple[FloorStep, ...]:
@@ -154,8 +144,15 @@ class FloorSteps:
         )
 
     def proposals(self, lowered: Proposal | None) -> Iterator[Proposal]:
-        raises = self._with_nearest([self._raise(step) for step in self.proposed])
-        yield from raises
+        raises = [self._raise(step) for step in self.proposed]
+        nearest = max((raised.proposed for raised in raises if raised.is_open), default=None)
+        for raised in raises:
+            *lines, last = raised.arithmetic
+            if nearest is not None and not raised.is_open:
+                lines.append(f"{last} Now it can rise to {nearest}.")
+                yield msgspec.structs.replace(raised, arithmetic=tuple(lines))
+            else:
+                yield raised
         early = self._early()
         if early is not None and not any(
             proposal.is_open or proposal.proposed == early.proposed for proposal in raises
@@ -164,20 +161,6 @@ class FloorSteps:
         lower = self._lower(lowered)
         if lower is not None:
             yield lower
-
-    def _with_nearest(self, raises: list[Proposal]) -> list[Proposal]:
-        nearest = max((raised.proposed for raised in raises if raised.is_open), default=None)
-        if nearest is None:
-            return raises
-        words = f"Now it can rise to {nearest}."
-        return [
-            raised
-            if raised.is_open
-            else msgspec.structs.replace(
-                raised, arithmetic=(*raised.arithmetic[:-1], f"{raised.arithmetic[-1]} {words}")
-            )
-            for raised in raises
-        ]
 
     def _raise(self, step: FloorStep) -> Proposal:
         to, against = step.version, list[Objection]()
@@ -238,7 +221,11 @@ class FloorSteps:
         above = [v for v in self.as_of.existing[self.axis.name] if v > self.at and v not in bad]
         if floor_evidence.state != "red" or not above:
             return None
-        to, against = self._next(above), list[Objection]()
+        held = [v for v in above if self.hold is None or v <= self.hold.at]
+        green = [v for v in held if self.proof(v).is_green]
+        hopeful = [v for v in held if self.proof(v).state != "red"]
+        beyond = [v for v in above if self.proof(v).is_green]
+        to, against = (*green, *hopeful, *beyond, *above)[0], list[Objection]()
         if self.hold is not None and to > self.hold.at:
             none = f"the runs support no version above the floor up to {self.hold.at}"
             against.append(Objection("hold", f"{hold_words(self.hold, self.at)}; {none}"))
@@ -249,13 +236,6 @@ class FloorSteps:
             cells = (evidence.cell for evidence in floor_evidence.evidence)
             against.append(Objection("witnesses", because, tuple(cells)))
         return self._made("early", to, (self.proof(to),), against, broken=floor_evidence)
-
-    def _next(self, above: Sequence[Version]) -> Version:
-        held = [v for v in above if self.hold is None or v <= self.hold.at]
-        green = [v for v in held if self.proof(v).is_green]
-        hopeful = [v for v in held if self.proof(v).state != "red"]
-        beyond = [v for v in above if self.proof(v).is_green]
-        return next(itertools.chain(green, hopeful, beyond, above))
 
     def _lower(self, lowered: Proposal | None) -> Proposal | None:
         to = self._lowest()
@@ -280,22 +260,15 @@ class FloorSteps:
         back = max((v for v in allowed if self.proof(v).is_green), default=below[-1])
         bad = {*self.as_of.bad(self.axis.name), *(v for v in below if v < back)}
         for wanted in (("proven",), ("proven", "green")):
-            chain = self._chain(below, wanted)
-            versions = [v for v in chain if v not in bad]
-            if versions:
+            chain = list[Version]()
+            for version in (self.at, *below):
+                if self.proof(version).state not in wanted:
+                    break
+                chain.append(version)
+            if versions := [v for v in chain[1:] if v not in bad]:
                 return versions[-1]
         has_reason = below[0] >= self.limit or self.proof(below[0]).is_tested
         return below[0] if has_reason and below[0] not in bad else None
-
-    def _chain(self, below: Sequence[Version], states: tuple[str, ...]) -> list[Version]:
-        chain: list[Version] = []
-        if self.proof(self.at).state not in states:
-            return chain
-        for version in below:
-            if self.proof(version).state not in states:
-                break
-            chain.append(version)
-        return chain
 
     def _made(
         self,
@@ -441,7 +414,18 @@ def _ended(sentence: str) -> str:
 
 def lost(as_of: Evaluation, axis: Axis, current: Version, to: Version) -> tuple[Affected, ...]:
     below = [v for v in as_of.existing[axis.name] if current <= v < to]
-    dropped = [v for v in below if _is_covered(as_of, axis, v)]
+    dropped = []
+    for version in below:
+        promised, places = version in as_of.promised(axis.name), as_of.having(axis.name, version)
+        fresh = [as_of.entries.get(place, {}).get("fresh") for place in places]
+        # Promised, or only a package without an axis rules it out as published.
+        if (promised and places) or any(
+            entry is not None
+            and entry.obstacle is not None
+            and not {each.text for each in entry.cell.coordinates} & set(entry.obstacle.between)
+            for entry in fresh
+        ):
+            dropped.append(version)
     own = [_affected(as_of, axis, dropped)] if dropped else []
     for other in as_of.others:
         if other is not axis and to in as_of.reach[axis.name]:
@@ -451,20 +435,6 @@ def lost(as_of: Evaluation, axis: Axis, current: Version, to: Version) -> tuple[
     return tuple(own)
 
 
-def _is_covered(as_of: Evaluation, axis: Axis, version: Version) -> bool:
-    """Promised, or only a package without an axis rules it out as published."""
-    promised = version in as_of.promised(axis.name)
-    return any(
-        promised
-        or (
-            (fresh := as_of.entries.get(place, {}).get("fresh")) is not None
-            and fresh.obstacle is not None
-            and not {each.text for each in fresh.cell.coordinates} & set(fresh.obstacle.between)
-        )
-        for place in as_of.having(axis.name, version)
-    )
-
-
 def _together(as_of: Evaluation, axis: Axis, other: Axis, floor: Version) -> set[Version]:
     position = [other.name for other in as_of.others].index(other.name)
     versions = (v for v in as_of.promised(axis.name) if v >= floor)
@@ -472,10 +442,8 @@ def _together(as_of: Evaluation, axis: Axis, other: Axis, floor: Version) -> set
 
 
 def affected_words(move: Affected) -> str:
-    versions = f"{move.package} {', '.join(map(str, move.versions))}"
-    return (
-        f"{versions} (releases {', '.join(map(str, move.releases))})" if move.releases else versions
-    )
+    releases = f" (releases {', '.join(map(str, move.releases))})" if move.releases else ""
+    return f"{move.package} {', '.join(map(str, move.versions))}{releases}"
 
 
 def _affected(as_of: Evaluation, axis: Axis, versions: list[Version]) -> Affected:
@@ -493,7 +461,7 @@ def proposals(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
     if as_of is None or as_of.newest is None:
         return ()
     moves: list[Proposal] = []
-    for axis in _moving(as_of):
+    for axis in as_of.moving:
         lowered = next((p for p in moves if p.kind == "lower" and p.is_open), None)
         moves += steps_of(as_of, axis).proposals(lowered)
     return tuple(moves)
@@ -510,7 +478,7 @@ def floors(snapshot: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
             at=as_of.floors[axis.name],
             arithmetic=tuple(floor_arithmetic(steps_of(as_of, axis))),
         )
-        for axis in _moving(as_of)
+        for axis in as_of.moving
     )
 
 
@@ -529,19 +497,12 @@ def without_axis(snapshot: Snapshot, day: datetime.date) -> tuple[str, ...]:
     )
 
 
-def _moving(as_of: Evaluation) -> list[Axis]:
-    return [axis for axis in as_of.others if axis.name in as_of.floors]
-
-
 def proposed_extensions(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
     as_of = evaluation_on(snapshot, day)
     if as_of is None or as_of.newest is None or as_of.looks_back:
         return ()
-    return tuple(
-        _proposal(as_of, extension, release_words)
-        for extension in extensions(snapshot.feasibility)
-        if (release_words := _release_words(as_of, extension)) is not None
-    )
+    every = ((e, _release_words(as_of, e)) for e in extensions(snapshot.feasibility))
+    return tuple(_proposal(as_of, e, words) for e, words in every if words is not None)
 
 
 def _release_words(as_of: Evaluation, extension: Extension) -> str | None:
@@ -603,14 +564,10 @@ def _evidence(as_of: Evaluation, extension: Extension) -> Iterator[CellEvidence]
     ]
     best = representative(tried) if tried else None
     for entry in sorted(tried, key=lambda entry: entry is not best):
-        yield _known(entry, as_of)
-
-
-def _known(entry: Answer, as_of: Evaluation) -> CellEvidence:
-    known = cell_evidence(entry, as_of)
-    works = known.verdict in ("works", "partial") and not known.stale
-    days = () if known.latest is None else (known.latest,)
-    return msgspec.structs.replace(known, supports=works, days=known.days or days)
+        known = cell_evidence(entry, as_of)
+        works = known.verdict in ("works", "partial") and not known.stale
+        days = () if known.latest is None else (known.latest,)
+        yield msgspec.structs.replace(known, supports=works, days=known.days or days)
 
 
 def _objections(

@@ -34,7 +34,6 @@ _BUILD_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 
 
 def files_read_by(name: str, text: str) -> list[str]:
-    """Return the requirements files that a file of the build names."""
     return re.findall(r"[\w./-]*requir[\w./-]*\.(?:txt|in)\b", text) * (name in _BUILD_FILES)
 
 

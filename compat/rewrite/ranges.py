@@ -270,6 +270,19 @@ class TextChange(Value, frozen=True):
     after: str
 
 
+def value_changes(
+    text: str, known: Iterable[ListedVersion | None], move: Move, is_list: bool
+) -> list[TextChange]:
+    """Return the changes of a list, or of one value; None stands for an item that is no version."""
+    items = [each for each in known if each is not None]
+    if is_list:
+        return list_changes(text, items, move)
+    item = items[0] if items and move.before is not None and move.added is None else None
+    if item is None or item.spell is None or not _leaves(item, move):
+        return []
+    return [TextChange(item.start, item.end, item.spell(move.floor))]
+
+
 def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[TextChange]:
     """Up: in a list that has one from the old floor to below the new one, all below the new one are
     removed; if it does not name the new floor, the highest of them becomes it. Down: a list that
@@ -310,12 +323,6 @@ def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[
             changes.append(TextChange(start, end, ""))
             text = text[:start] + text[end:]
     return changes
-
-
-def scalar_change(item: ListedVersion, move: Move) -> list[TextChange]:
-    if move.before is None or item.spell is None or move.added is not None:
-        return []
-    return [TextChange(item.start, item.end, item.spell(move.floor))] if _leaves(item, move) else []
 
 
 def applied(text: str, changes: Iterable[TextChange], left: Iterable[Skipped] = ()) -> Rewritten:

@@ -231,11 +231,7 @@ def rewritten_noxfile(text: str, move: ranges.Move) -> ranges.Rewritten | ranges
     changes: list[ranges.TextChange] = []
     for literals in source.parametrized(move.package) if move.package else source.python_lists():
         known = (_quoted(m.start(), m.end(), m["text"], m["quote"], move) for m in literals)
-        items = [item for item in known if item is not None]
-        if len(literals) > 1:
-            changes += ranges.list_changes(text, items, move)
-        elif items:
-            changes += ranges.scalar_change(items[0], move)
+        changes += ranges.value_changes(text, known, move, is_list=len(literals) > 1)
     return ranges.applied(text, changes)
 
 
@@ -243,23 +239,18 @@ def rewritten_setup_py(text: str, move: ranges.Move) -> ranges.Rewritten | range
     """Raises DeclarationError for a text that is not Python."""
     source = PythonSource(text)
     calls = (call for call in source.calls if _called(call) == "setup")
-    literals = (known for call in calls for known in _ranges(source, call, move))
-    return _spliced(text, [_Piece(name, *known.span("text")) for name, known in literals], move)
-
-
-def _ranges(
-    source: PythonSource, call: ast.Call, move: ranges.Move
-) -> Iterator[tuple[str, _Literal]]:
-    for keyword in call.keywords:
-        name, value = keyword.arg or "", keyword.value
+    pieces: list[_Piece] = []
+    for keyword in (keyword for call in calls for keyword in call.keywords):
+        name, value, literals = keyword.arg or "", keyword.value, list[_Literal]()
         if move.package is None:
             literal = source.literal(value) if name == "python_requires" else None
-            yield from [] if literal is None else [(name, literal)]
+            literals += [] if literal is None else [literal]
         elif name in _REQUIREMENTS:
-            yield from ((name, literal) for literal in source.literals(value))
+            literals += source.literals(value)
         elif name == "extras_require" and isinstance(value, ast.Dict):
-            for extra in value.values:
-                yield from ((name, literal) for literal in source.literals(extra))
+            literals += (text for extra in value.values for text in source.literals(extra))
+        pieces += (_Piece(name, *literal.span("text")) for literal in literals)
+    return _spliced(text, pieces, move)
 
 
 def _called(call: ast.Call) -> str:
@@ -315,7 +306,20 @@ _MAPPED = re.compile(
 def rewritten_tox(text: str, move: ranges.Move) -> ranges.Rewritten | ranges.Unsatisfiable:
     if move.package is None:
         changes = [change for match in _LIST.finditer(text) for change in _listed(match, move)]
-        changes += [change for match in _MAPPED.finditer(text) for change in _mapped(match, move)]
+        # The lines of tox-gh and tox-gh-actions whose Python is removed, and one for an added
+        # Python, like that of the newest.
+        is_lowered = move.before is None or move.floor < move.before
+        for match in () if is_lowered else _MAPPED.finditer(text):
+            mapped = _MAPPING.finditer(text, *match.span("body"))
+            named = [(line, Version(line["version"])) for line in mapped]
+            for line, version in named:
+                added, newest = move.added, max(move.known, default=None)
+                if added is not None and version == newest and added not in [v for _, v in named]:
+                    joined = f"{newest.major}{newest.minor}", f"{added.major}{added.minor}"
+                    beside = line[0].replace(str(newest), str(added)).replace(*joined)
+                    changes.append(ranges.TextChange(line.end(), line.end(), beside))
+                if move.before is not None and move.before <= version < move.floor:
+                    changes.append(ranges.TextChange(line.start(), line.end(), ""))
         done = ranges.applied(text, changes)
         before, after = (any(map(_PYPY.search, _LIST.findall(t))) for t in (text, done.text))
         lost = [ranges.Skipped(place="envlist", text="", because=_LAST_PYPY)]
@@ -332,8 +336,8 @@ def _listed(match: re.Match[str], move: ranges.Move) -> Iterator[ranges.TextChan
     text, (start, end) = match.string, match.span("value")
     outside = text[start:end]
     for braces in _BRACES.finditer(text, start, end):
-        items = [_braced(item, braces) for item in _ITEM.finditer(text, *braces.span("items"))]
-        yield from ranges.list_changes(text, [item for item in items if item is not None], move)
+        items = (_braced(item, braces) for item in _ITEM.finditer(text, *braces.span("items")))
+        yield from ranges.value_changes(text, items, move, is_list=True)
         for span in _SPAN.finditer(text, *braces.span("items")):
             yield from _span_changes(span, braces["prefix"], move)
         left, right = braces.start() - start, braces.end() - start
@@ -406,22 +410,6 @@ def _named(
     return ranges.ListedVersion(start, end, Version(f"{digits[0]}.{digits[1:]}"), own)
 
 
-def _mapped(match: re.Match[str], move: ranges.Move) -> Iterator[ranges.TextChange]:
-    # The lines of tox-gh and tox-gh-actions whose Python is removed, and one for an added Python,
-    # like that of the newest.
-    if move.before is None or move.floor < move.before:
-        return
-    lines = [(m, Version(m["version"])) for m in _MAPPING.finditer(match.string, *match.span(1))]
-    for line, version in lines:
-        added, newest = move.added, max(move.known, default=None)
-        if added is not None and version == newest and added not in [v for _, v in lines]:
-            after = line[0].replace(str(newest), str(added))
-            joined = f"{newest.major}{newest.minor}", f"{added.major}{added.minor}"
-            yield ranges.TextChange(line.end(), line.end(), after.replace(*joined))
-        if move.before <= version < move.floor:
-            yield ranges.TextChange(line.start(), line.end(), "")
-
-
 # The matrices of a CI in YAML: keys such as `python-version`, as a list in either style, or as one
 # version. A parser finds the position of each value.
 
@@ -450,12 +438,14 @@ def rewritten_workflow(text: str, move: ranges.Move) -> ranges.Rewritten | range
     for value, keys in _yaml_values(root, move, frozenset()):
         is_list = isinstance(value, yaml.SequenceNode)
         nodes = [n for n in (value.value if is_list else [value]) if isinstance(n, yaml.ScalarNode)]
-        known = (_yaml_item(text, node, move) for node in nodes)
-        items = [item for item in known if item is not None]
-        if is_list and len(value.value) != 1:
-            moves = ranges.list_changes(text, items, move)
-        else:
-            moves = ranges.scalar_change(items[0], move) if items else []
+        items: list[ranges.ListedVersion | None] = []
+        for node in nodes:
+            # A number without quotes would lose its last zero: 3.10 is 3.1.
+            start, end, quote = node.start_mark.index, node.end_mark.index, node.style or '"'
+            item = _quoted(start, end, text[start:end].strip("'\""), quote, move)
+            items += [item] if quote in "'\"" else []
+        is_several = is_list and len(value.value) != 1
+        moves = ranges.value_changes(text, items, move, is_several)
         if not keys.isdisjoint(_ENTRIES):
             for change in moves:
                 skip(change, _IN_ENTRY)
@@ -486,14 +476,6 @@ def _yaml_values(
             if is_about:
                 yield value, keys
             yield from _yaml_values(value, move, keys | {name})
-
-
-def _yaml_item(text: str, node: yaml.ScalarNode, move: ranges.Move) -> ranges.ListedVersion | None:
-    if node.style not in (None, "'", '"'):
-        return None
-    start, end = node.start_mark.index, node.end_mark.index
-    # A number without quotes would lose its last zero: 3.10 is 3.1.
-    return _quoted(start, end, text[start:end].strip("'\""), node.style or '"', move)
 
 
 # Badges of a README with the lowest version of a project: static ones of shields.io, and the words

@@ -1,22 +1,31 @@
 """Rewrites the floors of a TOML text with tomlkit: a library's pyproject.toml, and matrix.toml."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import tomlkit
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import InlineTable, String
+from tomlkit.items import String
 
 from compat.declare.faults import choice
-from compat.declare.matrix import InterpreterAxis, Relaxation, Rule, added_python, widened_specifier
+from compat.declare.matrix import InterpreterAxis, Rule, added_python, widened_specifier
 from compat.declare.parsing import poetry_range
 from compat.errors import DeclarationError, UsageError
 from compat.policy.proposal import Proposal
 from compat.rewrite.ranges import Move, Rewritten, Skipped, Unsatisfiable, moved
 from compat.value import Value
 
+_REQUIREMENTS = (
+    ("project", "dependencies", "*"),
+    ("project", "optional-dependencies", "*", "*"),
+    ("dependency-groups", "*", "*"),
+)
+_POETRY = (
+    ("tool", "poetry", "dependencies", "*"),
+    ("tool", "poetry", "group", "*", "dependencies", "*"),
+)
 _TOOLS = (
     ("tool", "ruff", "target-version"),
     ("tool", "mypy", "python_version"),
@@ -63,10 +72,8 @@ def rewritten_matrix(text: str, axis: str, floor: Version, because: str) -> str:
 def rewritten_pyproject(text: str, move: Move) -> Rewritten | Unsatisfiable:
     """PEP 621, PEP 735, Poetry and `_TOOLS`. Raises DeclarationError if it is not TOML."""
     document = parsed_document(text)
-    if move.package is None:
-        slots = list(_strings("project", document.get("project"), "requires-python"))
-    else:
-        slots = list(_requirements(document))
+    asked = (("project", "requires-python"),) if move.package is None else _REQUIREMENTS
+    slots = [slot for path in asked for slot in _strings(document, *path)]
     poetry = list(_poetry(document, move))
     slots += (slot for slot in poetry if isinstance(slot, _Slot))
     outcome = moved([(slot.place, slot.text) for slot in slots], move)
@@ -102,41 +109,31 @@ def _stated(document: Any, move: Move) -> Iterator[tuple[_Slot, str]]:
         return
     old, new = move.before, move.floor
     spelled = {str(old): str(new), f"py{old.major}{old.minor}": f"py{new.major}{new.minor}"}
-    for *tables, key in _TOOLS:
-        place = ".".join(tables)
-        for slot in _strings(place, _table(document, *tables), key):
+    for path in _TOOLS:
+        for slot in _strings(document, *path):
             if slot.text in spelled:
                 yield slot, spelled[slot.text]
 
 
-def _requirements(document: Any) -> Iterator[_Slot]:
-    project = document.get("project")
-    if isinstance(project, dict):
-        yield from _array("project.dependencies", project.get("dependencies"))
-        yield from _arrays("project.optional-dependencies", project.get("optional-dependencies"))
-    yield from _arrays("dependency-groups", document.get("dependency-groups"))
+def _strings(document: Any, *path: str) -> Iterator[_Slot]:
+    places = _places(document, *path)
+    return (_Slot(*each) for each in places if isinstance(each[1][each[2]], String))
 
 
-def _arrays(place: str, table: Any) -> Iterator[_Slot]:
-    for name in table if isinstance(table, dict) else ():
-        yield from _array(f"{place}.{name}", table[name])
-
-
-def _array(place: str, array: Any) -> Iterator[_Slot]:
-    for index, value in enumerate(array if isinstance(array, list) else ()):
-        if isinstance(value, String):
-            yield _Slot(f"{place}[{index}]", array, index)
-
-
-def _strings(place: str, table: Any, key: str) -> Iterator[_Slot]:
-    if isinstance(table, dict) and isinstance(table.get(key), String):
-        yield _Slot(f"{place}.{key}", table, key)
-
-
-def _table(table: Any, *keys: str) -> Any:
-    for key in keys:
-        table = table.get(key) if isinstance(table, dict) else None
-    return table if isinstance(table, dict) else {}
+def _places(container: Any, *path: str, place: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield the name, container and key of what stands at a path, in which `*` is each key of a
+    table or index of an array.
+    """
+    key, *rest = path
+    keys: Iterable[str | int] = [key] if isinstance(container, dict) and key in container else ()
+    if key == "*" and isinstance(container, dict | list):
+        keys = list(container) if isinstance(container, dict) else range(len(container))
+    for each in keys:
+        name = f"{place}[{each}]" if isinstance(each, int) else f"{place}.{each}".lstrip(".")
+        if rest:
+            yield from _places(container[each], *rest, place=name)
+        else:
+            yield name, container, each
 
 
 class _PoetrySlot(_Slot, frozen=True):
@@ -161,17 +158,12 @@ class _PoetrySlot(_Slot, frozen=True):
 
 def _poetry(document: Any, move: Move) -> Iterator[_PoetrySlot | Skipped]:
     name = "python" if move.package is None else canonicalize_name(move.package)
-    groups = _table(document, "tool", "poetry", "group")
-    places: list[tuple[str, ...]] = [("tool", "poetry", "dependencies")]
-    places += [("tool", "poetry", "group", group, "dependencies") for group in groups]
-    for keys in places if move.added is None else ():
-        place, table = ".".join(keys), _table(document, *keys)
-        for key in table:
-            if canonicalize_name(key) != name:
-                continue
+    paths = _POETRY if move.added is None else ()
+    for place, table, key in (each for path in paths for each in _places(document, *path)):
+        if canonicalize_name(key) == name:
             is_table = isinstance(table[key], dict)
             slot = _PoetrySlot(
-                f"{place}.{key}",
+                place,
                 table[key] if is_table else table,
                 "version" if is_table else key,
                 name="" if move.package is None else key,
@@ -217,23 +209,21 @@ def rule_text(rule: Rule, evidence: str = "") -> str:
         table["when"] = when
     if rule.relaxations:
         relaxations = tomlkit.array().multiline(True)
-        relaxations.extend(map(_relaxation, rule.relaxations))
+        for relaxation in rule.relaxations:
+            entry = tomlkit.inline_table()
+            entry["package"] = relaxation.package
+            if relaxation.ignore_requires_python:
+                entry["ignore_requires_python"] = True
+            else:
+                entry["to"] = relaxation.to
+                if relaxation.as_of is not None:
+                    entry["as_of"] = relaxation.as_of
+                names = (n for n in ("everywhere", "always") if getattr(relaxation, n))
+                entry.update(dict.fromkeys(names, True))
+            relaxations.append(entry)
         table["relaxations"] = relaxations
     rules = tomlkit.aot()
     rules.append(table)
     document = tomlkit.document()
     document["rules"] = rules
     return tomlkit.dumps(document)
-
-
-def _relaxation(relaxation: Relaxation) -> InlineTable:
-    entry = tomlkit.inline_table()
-    entry["package"] = relaxation.package
-    if relaxation.ignore_requires_python:
-        entry["ignore_requires_python"] = True
-        return entry
-    entry["to"] = relaxation.to
-    if relaxation.as_of is not None:
-        entry["as_of"] = relaxation.as_of
-    entry.update({name: True for name in ("everywhere", "always") if getattr(relaxation, name)})
-    return entry

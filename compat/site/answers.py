@@ -179,17 +179,15 @@ class Answers:
                 hint = "such as python==3.11 demo<2"
                 raise UsageError.of(f"{text!r} is no requirement", hint=hint) from error
             name = canonicalize_name(requirement.name)
-            axis = next(
-                (
-                    axis["name"]
-                    for axis in self.index["axes"]
-                    if name in (axis["name"], axis["package"], axis["label"].lower())
-                ),
-                "",
-            )
-            if not axis:
+            names = {
+                known: axis["name"]
+                for axis in self.index["axes"]
+                for known in (axis["label"].lower(), axis["package"], axis["name"])
+            }
+            if name not in names:
                 known = ", ".join(self._labels.values())
                 raise UsageError.of(f"{name!r} is on no axis", hint=f"known: {known}")
+            axis = names[name]
             asked[axis] = asked.get(axis, SpecifierSet()) & requirement.specifier
         return asked
 
@@ -225,7 +223,6 @@ def _record(cell: str, day: str | None) -> str:
 
 
 def _span(versions: set[str], others: set[str]) -> str:
-    """The versions as ranges of neighbours among all tested ones."""
     return ranges(versions, sorted(versions | others, key=Version))
 
 

@@ -5,10 +5,10 @@ of `paths.py`.
 """
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, wraps
 from itertools import chain, combinations
-from typing import Any, Protocol
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from packaging.version import Version
 
@@ -18,7 +18,6 @@ from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue
 from compat.lock.lock_text import decode_lock
 from compat.lock.lockfile import Lock
-from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.policy.calendar import Outlook, Schedule, outlooks, schedule
 from compat.policy.proposal import Proposal
@@ -26,7 +25,7 @@ from compat.policy.propose import proposals, proposed_extensions
 from compat.results.answer import Answer
 from compat.results.compare import LaneReport, lane_report
 from compat.results.learnt import Audit
-from compat.results.record import Capability, Record, Status
+from compat.results.record import Capability, Record
 from compat.results.snapshot import Snapshot
 from compat.results.table import ReleaseColumn, columns
 from compat.search.needs import Needs
@@ -42,6 +41,22 @@ Versions = tuple[Version, ...]
 # The places of a grid, each with its entries: by the subject's version, then by the versions of the
 # other package axes in their order.
 Board = Mapping[Version, Mapping[Versions, tuple[Answer, ...]]]
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def once(
+    make: Callable[Concatenate["MatrixReport", P], T],
+) -> Callable[Concatenate["MatrixReport", P], T]:
+    """Make what a function returns of a report once for each of its further arguments."""
+
+    @wraps(make)
+    def known(report: "MatrixReport", /, *asked: P.args, **named: P.kwargs) -> T:
+        return report.snapshot.once((make, *asked), lambda: make(report, *asked, **named))
+
+    return known
 
 
 class SiteFile(Value, frozen=True, kw_only=True):
@@ -116,14 +131,11 @@ class MatrixReport:
     def name(self) -> str:
         return self.snapshot.matrix.name
 
+    @once
     def released(self, axis: str, version: Version) -> datetime.date | None:
-
-        def on() -> datetime.date | None:
-            (package,) = (each for each in self.snapshot.matrix.packages if each.name == axis)
-            came_out = self.snapshot.catalogue.came_out(package, version)
-            return None if came_out is None else came_out.date()
-
-        return self.snapshot.once(("released", axis, version), on)
+        (package,) = (each for each in self.snapshot.matrix.packages if each.name == axis)
+        came_out = self.snapshot.catalogue.came_out(package, version)
+        return None if came_out is None else came_out.date()
 
     @property
     def audit_sentence(self) -> str:
@@ -184,7 +196,6 @@ class MatrixReport:
 
     @cached_property
     def results(self) -> dict[str, list[tuple[Answer, Capability]]]:
-        """The result of each capability, and of each test of a helper, in each known cell."""
         return grouped(
             (capability.id, (entry, capability))
             for entry in self.snapshot.known
@@ -193,7 +204,6 @@ class MatrixReport:
 
     @cached_property
     def locks(self) -> LazyMapping[Lock]:
-        """The locks of the known cells by id, each read when it is first asked for."""
         known = self.snapshot.known
         cells = [entry.cell.id for entry in known if entry.lock_digest is not None]
         return LazyMapping(lambda: cells, self.lock)
@@ -233,18 +243,9 @@ class MatrixReport:
             lambda: lock_facts(lock, runs, self.newest_records(cell, lock.digest)),
         )
 
+    @once
     def answer(self, request: Request) -> Recommended | Unproven:
-        return self.snapshot.once(("answer", request), lambda: self.advisor.answer(request))
-
-    @cached_property
-    def disagreeing(self) -> dict[Version, dict[str, set[Status]]]:
-        statuses: dict[Version, dict[str, set[Status]]] = {}
-        for column in self.columns:
-            by_id = statuses.setdefault(column.version, {})
-            for entry in column.others:
-                for capability in (*entry.capabilities, *entry.helpers):
-                    by_id.setdefault(capability.id, set()).add(capability.status)
-        return statuses
+        return self.advisor.answer(request)
 
     def best(self, goal: Goal, coordinates: Mapping[str, Version]) -> Answer | None:
         """Return the best tested combination for the goal with these coordinates by axis, at most
@@ -274,11 +275,11 @@ class MatrixReport:
         """The entries of each place, fresh before dated before relaxed, by the place's id (that of
         its fresh cell).
         """
-        places = grouped((_place_of(entry.cell), entry) for entry in self.snapshot.entries)
+        places = grouped((entry.cell.place, entry) for entry in self.snapshot.entries)
         return {place: tuple(entries) for place, entries in places.items()}
 
     def siblings(self, entry: Answer) -> tuple[Answer, ...]:
-        return self.places.get(_place_of(entry.cell), ())
+        return self.places.get(entry.cell.place, ())
 
     def style(self, entry: Answer) -> StatusStyle:
         return style_of(entry, self.siblings(entry))
@@ -299,16 +300,20 @@ class MatrixReport:
         )
 
     @cached_property
-    def board(self) -> dict[Version, Board]:
+    def board(self) -> dict[Version | None, Board]:
+        """The places on each Python, oldest first, and last, as None, on all of them together."""
         matrix = self.snapshot.matrix
         python, subject = matrix.interpreters.name, matrix.subject
         others = [axis.name for axis in matrix.packages if axis is not matrix.subject_axis]
-        by_python: dict[Version, dict[Version, dict[Versions, tuple[Answer, ...]]]] = {}
-        for entries in self.places.values():
+        boards: dict[Version | None, dict[Version, dict[Versions, tuple[Answer, ...]]]] = {}
+        whole: dict[Version, dict[Versions, tuple[Answer, ...]]] = {}
+        for entries in sorted(self.places.values(), key=lambda e: e[0].cell.on(python).version):
             on = {coordinate.axis: coordinate.version for coordinate in entries[0].cell.coordinates}
-            of_release = by_python.setdefault(on[python], {}).setdefault(on[subject], {})
-            of_release[tuple(on[name] for name in others)] = entries
-        return {python: by_python[python] for python in sorted(by_python)}
+            beside = tuple(on[name] for name in others)
+            for board in (boards.setdefault(on[python], {}), whole):
+                place = board.setdefault(on[subject], {})
+                place[beside] = (*place.get(beside, ()), *entries)
+        return {**boards, None: whole}
 
 
 class Edition:
@@ -329,16 +334,10 @@ class Edition:
         self.base_url = base_url.rstrip("/") + "/"
         self.day = day
         self.repository = repository
+        self._by_name = {report.name: report for report in self.reports}
 
     def report(self, matrix: str) -> MatrixReport:
-        for report in self.reports:
-            if report.name == matrix:
-                return report
-        raise KeyError(matrix)
+        return self._by_name[matrix]
 
     def url(self, path: str) -> str:
         return self.base_url + address(path)
-
-
-def _place_of(cell: Cell) -> str:
-    return cell.id.partition("+")[0]

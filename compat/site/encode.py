@@ -5,6 +5,7 @@ format cannot hold are replaced.
 import datetime
 import re
 import unicodedata
+from json import dumps
 from typing import Any
 
 import msgspec
@@ -34,30 +35,19 @@ def json(document: Any) -> bytes:
     try:
         return encode(document) + b"\n"
     except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot hold
-        return encode(_fit_all(msgspec.to_builtins(document, enc_hook=encode_hook))) + b"\n"
+        whole = msgspec.to_builtins(document, enc_hook=encode_hook)
+        text = dumps(whole, ensure_ascii=False, separators=(",", ":"))
+        return re.sub("[\ud800-\udfff]", "\ufffd", text).encode() + b"\n"
 
 
 def rendered(template: str, **shown: Any) -> bytes:
-    """Return what a template of a file that is no page becomes."""
     shown = {"paths": paths, **shown}
     folder = "assets/templates"
-    return files.rendered("compat.site", template, shown, folder=folder, finalize=_fit).encode()
-
-
-def _fit(value: object) -> str:
-    return fit(str(value))
+    text = files.rendered(
+        "compat.site", template, shown, folder=folder, finalize=lambda value: fit(str(value))
+    )
+    return text.encode()
 
 
 def moment(day: datetime.date) -> datetime.datetime:
     return datetime.datetime.combine(day, datetime.time(), datetime.timezone.utc)
-
-
-def _fit_all(value: Any) -> Any:
-    match value:
-        case str():
-            return re.sub("[\ud800-\udfff]", "\ufffd", value)
-        case dict():
-            return {_fit_all(key): _fit_all(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_fit_all(item) for item in value]
-    return value

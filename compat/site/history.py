@@ -39,10 +39,8 @@ def events(snapshot: Snapshot) -> tuple[Event, ...]:
 
     Staleness is no change: nothing ran.
     """
-    changes = (event for entry in snapshot.known for event in of_cell(entry, snapshot))
-    return tuple(
-        sorted(changes, key=lambda event: (-event.moment.timestamp(), event.entry.cell.id))
-    )
+    every = (event for entry in snapshot.known for event in of_cell(entry, snapshot))
+    return tuple(sorted(every, key=lambda event: (-event.moment.timestamp(), event.entry.id)))
 
 
 def of_cell(entry: Answer, snapshot: Snapshot) -> Iterator[Event]:
@@ -73,7 +71,10 @@ def of_cell(entry: Answer, snapshot: Snapshot) -> Iterator[Event]:
         after = after_runs(number)
         change = compare(before, after)
         if change.kind != "same":
-            beside = _beside(runs[max(0, number - 2)], run)
+            last, digests = runs[max(0, number - 2)], list[tuple[Beside, str, str]]()
+            digests.append(("lock", last.lock_digest, run.lock_digest))
+            digests.append(("suite", last.suite_digest, run.suite_digest))
+            beside = tuple(name for name, old, new in digests if old and new and old != new)
             yield Event(
                 moment=run.started,
                 entry=entry,
@@ -96,11 +97,3 @@ def _is_repeated(last: Ran, run: Ran) -> bool:
         and (run.tier, run.involved) == (last.tier, last.involved)
         and not any(isinstance(o, Failed) and is_doubtful(o) for o in run.outcomes)
     )
-
-
-def _beside(last: Ran, run: Ran) -> tuple[Beside, ...]:
-    digests: tuple[tuple[Beside, str, str], ...] = (
-        ("lock", last.lock_digest, run.lock_digest),
-        ("suite", last.suite_digest, run.suite_digest),
-    )
-    return tuple(name for name, old, new in digests if old and new and old != new)

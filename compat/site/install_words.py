@@ -9,7 +9,6 @@ from compat.advise.answer import Advisor
 from compat.advise.request import Request, exactly
 from compat.declare.platforms import PLATFORMS, PlatformName
 from compat.lock.recipe import LockedFloor
-from compat.plan.cell import Recipe
 from compat.results.answer import Answer
 from compat.results.compare import LaneCell
 from compat.results.installs import INSTALLABLE, Install, InstallGroup, InstallState, newest_on
@@ -17,21 +16,6 @@ from compat.run.outcome import Failed, parse_outcome
 from compat.site.status import STYLES, StatusStyle
 from compat.site.wording import cause_sentence, listed, ranges
 from compat.value import grouped
-
-LANE_TITLES: dict[Recipe, str] = {
-    "lowest": "Lowest declared versions",
-    "prerelease": "Unreleased dependencies",
-}
-LANE_QUESTIONS: dict[Recipe, str] = {
-    "lowest": (
-        "Each release with the lowest versions that it declares of its dependencies, to test"
-        " the declared minimums"
-    ),
-    "prerelease": (
-        "The newest pre-release of a dependency instead of its final releases, to see what it"
-        " will break"
-    ),
-}
 
 
 def floor_words(floor: LockedFloor) -> str:
@@ -112,7 +96,13 @@ def install_reason(about: Install | InstallGroup) -> str:
     style = INSTALL_STYLES[about.state]
     if install.platform:
         if about.state == "no-wheel":
-            return f"{install.because}; {_newest_words(install)}"
+            if not install.newest:
+                lacking = f"no version of {install.lacking} that is known has one"
+                return f"{install.because}; {lacking}"
+            return (
+                f"{install.because}; the newest {install.lacking} with a file for that platform is"
+                f" {install.newest}, for Python {listed(install.newest_pythons)}"
+            )
         if about.state == "needs-build" or install.evidence == "declared":
             return install.because or style.sentence
         outcome = None if about.state == "resolves" else parse_outcome(install.outcome)
@@ -148,15 +138,10 @@ def installable_words(installs: Iterable[Install], platform: PlatformName, packa
     best = newest_on(own, platform, INSTALLABLE)
     if best is None:
         buildable: tuple[InstallState, ...] = ("needs-build",)
-        built = newest_on(own, platform, buildable)
-        words = (
-            ""
-            if built is None
-            else (
-                f"; the newest that may, once something is built there: {built.release},"
-                f" on Python {listed(built.pythons)}"
-            )
-        )
+        words, built = "", newest_on(own, platform, buildable)
+        if built is not None:
+            words = f"; the newest that may, once something is built there: {built.release}"
+            words += f", on Python {listed(built.pythons)}"
         return f"No release of {package} installs on {title} as published, by what is known{words}."
     return (
         f"The newest release of {package} that installs on {title} as published, by what is known:"
@@ -178,13 +163,3 @@ def works_instead(advisor: Advisor, install: Install) -> Answer | None:
         exactly(axis, Version(asked[axis.name])) for axis in matrix.axes if axis.name in asked
     )
     return advisor.first(Request(wants=wants))
-
-
-def _newest_words(install: Install) -> str:
-    if not install.newest:
-        return f"no version of {install.lacking} that is known has one"
-    pythons = listed(install.newest_pythons)
-    return (
-        f"the newest {install.lacking} with a file for that platform is {install.newest},"
-        f" for Python {pythons}"
-    )

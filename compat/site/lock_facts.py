@@ -33,7 +33,12 @@ class LockFacts(Value, frozen=True, kw_only=True):
         if self.installed_mb is None:
             unknown.insert(0, "size on disk")
         else:
-            known.append(f"{size_words(self.installed_mb)} on disk")
+            # As disks are sold and measured: of a million bytes each.
+            megabytes = self.installed_mb * 2**20 / 1e6
+            digits = 0 if megabytes >= 9.95 else 1
+            is_small = megabytes < 999.5
+            size = f"{megabytes:.{digits}f} MB" if is_small else f"{megabytes / 1e3:.1f} GB"
+            known.append(f"{size} on disk")
         if self.install_seconds is None:
             unknown.insert(0, "time")
         else:
@@ -58,11 +63,3 @@ def lock_facts(lock: Lock, runs: Sequence[Ran], records: Iterable[Record]) -> Lo
         install_seconds=spent,
         installed_mb=size,
     )
-
-
-def size_words(mebibytes: float) -> str:
-    """Return a size as disks are sold and measured: `24 MB`, `2.3 GB`, of a million bytes each."""
-    megabytes = mebibytes * 2**20 / 1e6
-    if megabytes < 999.5:
-        return f"{megabytes:.0f} MB" if megabytes >= 9.95 else f"{megabytes:.1f} MB"
-    return f"{megabytes / 1e3:.1f} GB"

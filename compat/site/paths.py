@@ -89,7 +89,6 @@ def cell_page(cell: Cell) -> str:
 
 
 def compared(matrix: str, old: str, new: str) -> str:
-    """Return the address at which a script compares two releases, or two cells."""
     return f"{address(page(matrix, 'compare'))}?{urlencode({'old': old, 'new': new})}"
 
 
@@ -133,8 +132,22 @@ def badge_path(matrix: str, *name: str) -> str:
     return "/".join(("badge", *map(segment, (matrix, *name))))
 
 
-def feed_path(matrix: str) -> str:
-    return f"feed/{segment(matrix)}/all.atom"
+# What other programs read of a matrix, each in a folder of its kind.
+_EXPORTS = {
+    "feed": "feed/{}/all.atom",
+    "calendar": "cal/{}/all.ics",
+    "card": "card/{}.svg",
+    "card-bitmap": "card/{}.png",
+    "embed": "embed/{}/index.html",
+    "embed-image": "embed/{}.svg",
+    "csv": "download/{}.csv",
+    "sqlite": "download/{}.sqlite",
+    "sql": "download/{}.sql",
+}
+
+
+def export_path(kind: str, matrix: str) -> str:
+    return _EXPORTS[kind].format(segment(matrix))
 
 
 def feed_entry_id(matrix: str, name: str) -> str:
@@ -142,26 +155,6 @@ def feed_entry_id(matrix: str, name: str) -> str:
     there.
     """
     return f"feed/{segment(matrix)}/#{name}"
-
-
-def calendar_path(matrix: str) -> str:
-    return f"cal/{segment(matrix)}/all.ics"
-
-
-def card_path(matrix: str, ending: str) -> str:
-    return f"card/{segment(matrix)}.{ending}"
-
-
-def embed_path(matrix: str) -> str:
-    return f"embed/{segment(matrix)}/index.html"
-
-
-def embed_image(matrix: str) -> str:
-    return f"embed/{segment(matrix)}.svg"
-
-
-def download_path(matrix: str, ending: str) -> str:
-    return f"download/{segment(matrix)}.{ending}"
 
 
 def advisory_path(matrix: str, name: str) -> str:

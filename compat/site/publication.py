@@ -5,6 +5,7 @@ import gc
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from compat import files
@@ -18,7 +19,7 @@ from compat.site.exports.database import downloads, spreadsheets
 from compat.site.exports.feeds import calendars, feeds
 from compat.site.exports.pictures import badges, cards
 from compat.site.exports.search_index import search_files
-from compat.site.pages.render import Printer, assets, generation
+from compat.site.pages.render import Printer, assets
 from compat.site.paths import is_cell_page
 from compat.site.writer import Written, as_before, read_urls, write_edition
 
@@ -38,7 +39,9 @@ def write_site(
     If the folder has an edition of the same `sources` and this code, none is made. Raises
     CompatError when the folder cannot be written, or another process writes into it.
     """
-    parts = repr((generation(), *sources))
+    # In a checkout `pages` is a link, which `tree_state` does not follow.
+    own = [files.tree_state(folder) for folder in (assets(), assets() / "pages")]
+    parts = repr((files.code_digest(), *own, *sources))
     digest = hashlib.sha256(parts.encode(errors="surrogateescape")).hexdigest()
     with _alone(out):
         before = as_before(out, digest)
@@ -109,13 +112,10 @@ def sitemap(edition: Edition, pages: Iterable[str]) -> Iterator[SiteFile]:
     yield SiteFile(path="robots.txt", content=robots.encode())
     ordered = sorted(pages)
     parts = [ordered[start : start + MOST] for start in range(0, len(ordered), MOST)]
-    files = {
-        f"sitemap-{number}.xml": ("urlset", "url", part) for number, part in enumerate(parts, 1)
-    }
+    files = {f"sitemap-{n}.xml" if parts[1:] else "sitemap.xml": p for n, p in enumerate(parts, 1)}
+    of = partial(rendered, "sitemap.xml", edition=edition)
+    for path, listed in files.items():
+        yield SiteFile(path=path, content=of(whole="urlset", each="url", listed=listed))
     if parts[1:]:
-        files["sitemap.xml"] = "sitemapindex", "sitemap", list(files)
-    else:
-        files = {"sitemap.xml": ("urlset", "url", ordered)}
-    for path, (whole, each, listed) in files.items():
-        about = {"whole": whole, "each": each, "listed": listed}
-        yield SiteFile(path=path, content=rendered("sitemap.xml", edition=edition, **about))
+        content = of(whole="sitemapindex", each="sitemap", listed=list(files))
+        yield SiteFile(path="sitemap.xml", content=content)

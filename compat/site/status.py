@@ -1,6 +1,6 @@
 """The `site` room's states of a cell: symbol, word, sentence and CSS class for pages and badges."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 from msgspec.structs import replace
@@ -85,24 +85,20 @@ _SMOKE: dict[str, tuple[str, str]] = {
 }
 
 
-def _with_smoke() -> Iterator[tuple[str, str, State, str, str]]:
-    for name, state, symbol, sentence in _TABLE:
-        css = state if name == state else f"{state} {name}"
-        yield name, css, state, symbol, sentence
-        if name in _SMOKE:
-            yield f"{name}-smoke", f"{css} smoke", state, *_SMOKE[name]
-
-
 STYLES: dict[str, StatusStyle] = {
-    name: StatusStyle(
+    key: StatusStyle(
         state=state,
         symbol=symbol,
-        word=STATE_WORDS[name],
-        brief=BRIEF_WORDS.get(name, STATE_WORDS[name]),
+        word=STATE_WORDS[key],
+        brief=BRIEF_WORDS.get(key, STATE_WORDS[key]),
         sentence=sentence,
-        css=css,
+        css=" ".join(dict.fromkeys((state, name, *smoke))),
     )
-    for name, css, state, symbol, sentence in _with_smoke()
+    for name, state, *of_all in _TABLE
+    for key, smoke, (symbol, sentence) in (
+        (name, (), of_all),
+        *((f"{name}-smoke", ("smoke",), _SMOKE[n]) for n in _SMOKE if n == name),
+    )
 }
 KIND_WORDS: dict[Kind, str] = {kind: STATE_WORDS[kind] for kind in get_args(Kind)}
 # By the expected result of a cell.
@@ -123,18 +119,17 @@ def cell_state(entry: Answer, siblings: Sequence[Answer] = ()) -> State:
         return "relaxed"
     if entry.kind == "works" and entry.recipe == "dated":
         fresh = _fresh(siblings)
-        return (
-            "decayed"
-            if fresh is not None and fresh.kind in ("broken", "infeasible", "partial")
-            else "works"
-        )
+        fails = fresh is not None and fresh.kind in ("broken", "infeasible", "partial")
+        return "decayed" if fails else "works"
     return entry.kind
 
 
 def style_of(entry: Answer, siblings: Sequence[Answer] = ()) -> StatusStyle:
     state = cell_state(entry, siblings)
-    if state == "works" and entry.recipe == "dated" and not _is_proven_today(siblings):
-        return STYLES[by_evidence("dated", entry)]
+    if state == "works" and entry.recipe == "dated":
+        fresh = _fresh(siblings)
+        is_proven_today = fresh is not None and fresh.kind == "works"
+        return STYLES[by_evidence("works" if is_proven_today else "dated", entry)]
     if state == "broken" and is_refused(entry):
         return STYLES[by_evidence("refused", entry)]
     if state == "unknown" and entry.blocked_by:
@@ -166,11 +161,6 @@ def is_admitted(entries: Iterable[Answer]) -> bool:
         and (entry.refusal is None or is_spurious(entry.refusal.outcome))
         for entry in entries
     )
-
-
-def _is_proven_today(siblings: Iterable[Answer]) -> bool:
-    fresh = _fresh(siblings)
-    return fresh is not None and fresh.kind == "works"
 
 
 def _fresh(entries: Iterable[Answer]) -> Answer | None:

@@ -1,9 +1,11 @@
 """What pins a minimum version, in sentences; for the page, the API and the command."""
 
+from typing import Literal
+
 from packaging.version import Version
 
 from compat.run.outcome import Failed, parse_outcome
-from compat.search.needs import NeedKind, SeriesNeeds
+from compat.search.needs import NeedKind
 from compat.search.why import CellBelow, Keeper, PackageFloor, PythonFloor
 from compat.site.wording import cause_sentence, count, cut_text, listed
 
@@ -20,7 +22,12 @@ _KINDS: dict[NeedKind, tuple[str, str]] = {
     "code": ("place in the code", "places in the code"),
     "guard": ("version check", "version checks"),
 }
-_OWN: tuple[NeedKind, ...] = ("code", "type", "annotation", "guard")
+_OWN: tuple[Literal["code", "type", "annotation", "guard"], ...] = (
+    "code",
+    "type",
+    "annotation",
+    "guard",
+)
 
 
 def keeper_sentence(floor: PythonFloor) -> str:
@@ -41,8 +48,7 @@ def keeper_sentence(floor: PythonFloor) -> str:
     if hardest == "declared":
         if read is None:
             return f"Python {series} is declared; whether its code needs it was not read."
-        own: tuple[Keeper, ...] = ("code", "type", "annotation", "guard")
-        bounds = [b for keeper in own if (b := _bound(floor, keeper)) is not None]
+        bounds = [b for keeper in _OWN if (b := _bound(floor, keeper)) is not None]
         most = max(bounds, default=Version("3.6"))
         return (
             f"Python {series} is declared only: nothing that was found in its"
@@ -60,12 +66,8 @@ def place_lines(floor: PythonFloor) -> tuple[str, ...]:
             if group.kind == kind and group.series == floor.series:
                 lines += [f"{p.file}:{p.line}: {p.feature}" for p in group.first]
                 if group.places > len(group.first):
-                    more = count(
-                        group.places - len(group.first),
-                        f"more {_KINDS[kind][0]}",
-                        f"more {_KINDS[kind][1]}",
-                    )
-                    lines.append(f"and {more}")
+                    more = (f"more {word}" for word in _KINDS[kind])
+                    lines.append(f"and {count(group.places - len(group.first), *more)}")
     return tuple(lines)
 
 
@@ -158,7 +160,11 @@ def _needed_by(floor: PythonFloor, hardest: Keeper) -> str:
     read = floor.needs
     assert read is not None, "only what was read needs anything"
     groups = {g.kind: g for g in read if g.series == floor.series}
-    words = [_group(groups[kind]) for kind in _OWN if kind in groups]
+    words = [
+        f"{count(groups[kind].places, *_KINDS[kind])} in {count(groups[kind].files, 'file')}"
+        for kind in _OWN
+        if kind in groups
+    ]
     sentence = f"Python {floor.series} is needed by {listed(words)}"
     if hardest == "annotation":
         only = f"Python {floor.series} is needed by annotations only: {words[0]}"
@@ -168,10 +174,6 @@ def _needed_by(floor: PythonFloor, hardest: Keeper) -> str:
     if hardest == "type":
         return f"{sentence}; `typing` has older names for these types"
     return sentence
-
-
-def _group(group: SeriesNeeds) -> str:
-    return f"{count(group.places, *_KINDS[group.kind])} in {count(group.files, 'file')}"
 
 
 def _declared(floor: PythonFloor) -> str:

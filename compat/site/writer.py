@@ -8,19 +8,22 @@ so a look at that one file decides about all. Files of two editions mixed do not
 import gzip
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from compat.errors import CompatError, Fault, reason
+from compat.files import write
 from compat.site.edition import Listed, SiteFile
-from compat.value import Value
+from compat.value import Value, grouped
 
 MANIFEST = ".edition.json"
 URLS = "urls.json"
 FILES = "files.json"
 PAGE = "index.html"
+T = TypeVar("T")
 KIB = 1024
 # The most that a kind of file may weigh, gzipped. The kind of a page is the folder below its
 # matrix; the box for other pages is one of its own.
@@ -66,13 +69,6 @@ class Weight(Value, frozen=True, kw_only=True):
         return self.size > self.most
 
 
-class Checked(Value, frozen=True, kw_only=True):
-    """The result of checking a copy: how many files its list has, and what is wrong."""
-
-    listed: int
-    faults: tuple[Fault, ...]
-
-
 class _List(Value, frozen=True):
     files: tuple[Listed, ...]
 
@@ -92,7 +88,7 @@ def write_edition(
     stay as they are. `sources` is a digest of the edition's sources, for `as_before`.
     """
     old, new, changed = _listed(folder), dict[str, Listed](), list[str]()
-    weighed, gzipped = _manifest(folder).gzipped, dict[str, int]()
+    left, gzipped = _read(folder / MANIFEST, Manifest) or Manifest(), dict[str, int]()
     for file in files:
         if file.path in new:
             raise CompatError.of("is made twice", path=file.path)
@@ -102,25 +98,27 @@ def write_edition(
         is_same = before is not None and before.sha256 == sha256
         new[file.path] = Listed(path=file.path, sha256=sha256, bytes=len(content))
         if file.path.endswith((".html", ".css", ".js")):
-            weight = weighed.get(file.path) if is_same else None
+            weight = left.gzipped.get(file.path) if is_same else None
             gzipped[file.path] = weight or len(gzip.compress(content, 6))
         is_left = is_same and os.path.exists(f"{folder}/{file.path}")
-        if not is_left and _write(folder / file.path, content):
+        if not is_left and write(folder / file.path, content, synced=False):
             changed.append(file.path)
     unchanged = len(new) - len(changed)
     every = {*_urls(folder), *earlier, *(path for path in new if is_page(path))}
     gone = sorted(every - new.keys())
-    further = {path: moved(path, nearest(path, new)) for path in gone} | {URLS: urls_text(every)}
-    changed += [path for path, content in further.items() if _write(folder / path, content)]
+    further = {path: moved(path, nearest(path, new)) for path in gone}
+    further[URLS] = msgspec.json.format(msgspec.json.encode(sorted(every)), indent=1) + b"\n"
+    for path, content in further.items():
+        changed += [path] if write(folder / path, content, synced=False) else []
     whole = new | {
         path: Listed(path=path, sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
         for path, content in further.items()
     }
     # No file of its own: it changes whenever any other does.
     text = msgspec.json.encode(_List(files=tuple(whole[path] for path in sorted(whole))))
-    _write(folder / FILES, text + b"\n")
+    write(folder / FILES, text + b"\n")
     left = Manifest(sources=sources, redirects=tuple(gone), gzipped=gzipped)
-    _write(folder / MANIFEST, msgspec.json.encode(left))
+    write(folder / MANIFEST, msgspec.json.encode(left))
     return Written(
         changed=tuple(changed), unchanged=unchanged, moved=tuple(gone), files=new, gzipped=gzipped
     )
@@ -130,11 +128,15 @@ def as_before(folder: Path, sources: str) -> Written | None:
     """Return what an edition of these sources left in the folder, where it is still there: every
     file with its size. None where the edition has to be made.
     """
-    left = _manifest(folder)
-    if not sources or left.sources != sources:
+    left = _read(folder / MANIFEST, Manifest)
+    if not sources or left is None or left.sources != sources:
         return None
     every = _listed(folder)
-    if not every or not all(_has_size(f"{folder}/{p}", each.bytes) for p, each in every.items()):
+    try:
+        is_there = all(os.stat(f"{folder}/{p}").st_size == each.bytes for p, each in every.items())
+    except OSError:
+        is_there = False
+    if not every or not is_there:
         return None
     own = {path: every[path] for path in every.keys() - {*left.redirects, URLS}}
     return Written(
@@ -142,7 +144,8 @@ def as_before(folder: Path, sources: str) -> Written | None:
     )
 
 
-def verified(folder: Path) -> Checked:
+def verified(folder: Path) -> tuple[int, tuple[Fault, ...]]:
+    """Return how many files the list of a copy has, and what is wrong with it."""
     regular, others = _there(folder)
     try:
         if FILES not in regular:
@@ -151,57 +154,58 @@ def verified(folder: Path) -> Checked:
     except (OSError, ValueError) as error:
         why = reason(error) if isinstance(error, OSError) else str(error)
         words = f"is not a valid list of the files of a site: {why}"
-        return Checked(listed=0, faults=(_fault("no-index", FILES, words),))
+        return 0, (_fault("no-index", FILES, words),)
     # The list cannot hold itself, and the manifest is for the machine that writes the folder.
     strangers = (regular | others) - {file.path for file in listed} - {FILES, MANIFEST}
     words = "is not in the list: of another edition, or added"
     faults = [_fault("stray", path, words) for path in strangers]
-    faults += filter(None, (_wrong(folder, file, regular, others) for file in listed))
+    for file in listed:
+        code, words = "missing", ""
+        try:
+            refuse_unsafe(file.path)
+            content = (folder / file.path).read_bytes() if file.path in regular else None
+        except OSError as error:
+            words = f"is listed, but cannot be read: {reason(error)}"
+        except ValueError:
+            code, words = "outside", "points outside of the site"
+        else:
+            if content is None:
+                why = "is not a regular file" if file.path in others else "is not there"
+                words = f"is listed, but {why}"
+            elif (len(content), hashlib.sha256(content).hexdigest()) != (file.bytes, file.sha256):
+                code, words = "mixed", "is not what the list has: of another edition, or changed"
+        faults += [_fault(code, file.path, words)] if words else []
     ordered = sorted(faults, key=lambda fault: (fault.path, fault.code))
-    return Checked(listed=len(listed), faults=tuple(ordered))
+    return len(listed), tuple(ordered)
 
 
 def weights(sizes: Mapping[str, int]) -> tuple[Weight, ...]:
-    kinds: dict[str, list[str]] = {}
-    for path in sizes:
+    def kind_of(path: str) -> str:
         parts = path.split("/")
         if path.endswith((".css", ".js")):
-            kinds.setdefault(path.rpartition(".")[2], []).append(path)
-        elif path.endswith(".html"):
-            below = parts[1] if len(parts) > 2 else "home"
-            kinds.setdefault("embed" if parts[0] == "embed" else below, []).append(path)
-    heaviest_of = []
-    for kind, paths in sorted(kinds.items()):
-        heaviest, most = max(paths, key=lambda path: (sizes[path], path)), _BUDGETS.get(kind, _PAGE)
-        heaviest_of.append(
-            Weight(
-                kind=kind,
-                count=len(paths),
-                heaviest=heaviest,
-                size=sizes[heaviest],
-                most=most * KIB,
-            )
-        )
-    return tuple(heaviest_of)
+            return path.rpartition(".")[2]
+        return "embed" if parts[0] == "embed" else parts[1] if parts[2:] else "home"
+
+    weights = []
+    for kind, paths in sorted(grouped((kind_of(path), path) for path in sizes).items()):
+        size, heaviest = max((sizes[path], path) for path in paths)
+        most, count = _BUDGETS.get(kind, _PAGE) * KIB, len(paths)
+        weights.append(Weight(kind=kind, count=count, heaviest=heaviest, size=size, most=most))
+    return tuple(weights)
 
 
-def nearest(path: str, living: Iterable[str]) -> str:
-    paths = living if isinstance(living, Mapping) else set(living)
+def nearest(path: str, living: Collection[str]) -> str:
     parts = path.split("/")[:-1]
     while parts:
         parts.pop()
         candidate = "/".join((*parts, PAGE))
-        if candidate in paths:
+        if candidate in living:
             return candidate
     return PAGE
 
 
 def is_page(path: str) -> bool:
     return path.rpartition("/")[2] == PAGE
-
-
-def urls_text(paths: Iterable[str]) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(sorted(paths)), indent=1) + b"\n"
 
 
 def read_urls(text: bytes) -> tuple[str, ...]:
@@ -218,40 +222,16 @@ def refuse_unsafe(path: str) -> None:
         raise ValueError(f"{path[:100]!r} is not a path of a site")
 
 
-def _has_size(path: str, size: int) -> bool:
+def _read(path: Path, kind: type[T]) -> T | None:
     try:
-        return os.stat(path).st_size == size
-    except OSError:
-        return False
-
-
-def _write(path: Path, content: bytes) -> bool:
-    """Write the file unless it is so already; a reader sees the old one or the new one."""
-    try:
-        if path.exists() and path.read_bytes() == content:
-            return False
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f".{path.name}.new")
-        fresh.write_bytes(content)
-        os.replace(fresh, path)
-    except OSError as fault:
-        raise CompatError.of(f"cannot be written: {reason(fault)}", path=str(path)) from fault
-    return True
-
-
-def _manifest(folder: Path) -> Manifest:
-    try:
-        return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+        return msgspec.json.decode(path.read_bytes(), type=kind)
     except (OSError, ValueError):
-        return Manifest()
+        return None
 
 
 def _listed(folder: Path) -> dict[str, Listed]:
-    try:
-        listed = msgspec.json.decode((folder / FILES).read_bytes(), type=_List).files
-    except (OSError, ValueError):
-        return {}
-    return {each.path: each for each in listed}
+    listed = _read(folder / FILES, _List)
+    return {each.path: each for each in listed.files} if listed else {}
 
 
 def _urls(folder: Path) -> tuple[str, ...]:
@@ -261,40 +241,17 @@ def _urls(folder: Path) -> tuple[str, ...]:
         return ()
 
 
-def _wrong(
-    folder: Path, file: Listed, regular: frozenset[str], others: frozenset[str]
-) -> Fault | None:
-    try:
-        refuse_unsafe(file.path)
-    except ValueError:
-        return _fault("outside", file.path, "points outside of the site")
-    if file.path not in regular:
-        why = "is not a regular file" if file.path in others else "is not there"
-        return _fault("missing", file.path, f"is listed, but {why}")
-    try:
-        content = (folder / file.path).read_bytes()
-    except OSError as error:
-        return _fault("missing", file.path, f"is listed, but cannot be read: {reason(error)}")
-    if len(content) == file.bytes and hashlib.sha256(content).hexdigest() == file.sha256:
-        return None
-    return _fault("mixed", file.path, "is not what the list has: of another edition, or changed")
-
-
-def _there(folder: Path) -> tuple[frozenset[str], frozenset[str]]:
-    # The paths of the regular files in a folder, and those of links, pipes and other things that
-    # are not directories.
-    def walk(below: Path) -> Iterator[tuple[str, bool]]:
-        with os.scandir(below) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    yield from walk(Path(entry.path))
-                else:
-                    path = Path(entry.path).relative_to(folder).as_posix()
-                    yield path, entry.is_file(follow_symlinks=False)
-
-    files = dict(walk(folder))
-    regular = frozenset(path for path, is_regular in files.items() if is_regular)
-    return regular, frozenset(files) - regular
+def _there(folder: Path) -> tuple[set[str], set[str]]:
+    """The paths of the regular files in a folder, and those of links, pipes and other things that
+    are not directories.
+    """
+    regular, others = set[str](), set[str]()
+    for base, folders, names in os.walk(folder):
+        links = (name for name in folders if os.path.islink(f"{base}/{name}"))
+        for path in (Path(base, name) for name in (*names, *links)):
+            is_regular = path.is_file() and not path.is_symlink()
+            (regular if is_regular else others).add(path.relative_to(folder).as_posix())
+    return regular, others
 
 
 def _fault(code: str, path: str, message: str) -> Fault:

@@ -79,7 +79,7 @@ def test_nothing_in_it_comes_alive(title: str, value: str) -> None:
         path="demo/cell/x/index.html",
         template="",
         title=title,
-        document=str,
+        view="",
         facts=(("cell", value),),
         data=("api/x.json",),
     )

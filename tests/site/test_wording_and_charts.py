@@ -18,7 +18,7 @@ from compat.results.record import Capability
 from compat.run.outcome import CAUSES, STAGES, Failed
 from compat.site.pages.render import Printer, assets, printable, sentence, ticked
 from compat.site.pages.reports import nice
-from compat.site.pages.results import Doc, capability_statements, stretches
+from compat.site.pages.results import Doc, capability_statements
 from compat.site.wording import (
     cause_sentence,
     count,
@@ -114,7 +114,7 @@ def test_a_capability_is_told_as_a_browser_support_table_tells_it() -> None:
         ("0.6", capability("no")),
         ("0.7", capability("yes", "demo.sum")),
     ]
-    assert capability_statements(stretches(told)) == (  # type: ignore[arg-type]
+    assert capability_statements(told) == (  # type: ignore[arg-type]
         "Absent until 0.1: looked for demo.sum.",
         "Works in 0.2 to 0.5, called demo.add until 0.4; then called demo.sum.",
         "Fails in 0.6.",

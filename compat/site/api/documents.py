@@ -7,8 +7,7 @@ where the public form differs on purpose. Every key is always there; what may be
 import datetime
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cache, partial
-from importlib import resources
+from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
@@ -16,14 +15,13 @@ from msgspec.structs import asdict, replace
 from packaging.version import Version
 
 from compat.advise.answer import AsPublished, as_published
-from compat.advise.commands import Commands, commands, shell_lines
+from compat.advise.commands import Commands, shell_lines
 from compat.advise.request import label
 from compat.advise.rows import AdviceAxis, AdviceTable, ProofWords, ShellLines, advise_rows, axes_of
 from compat.declare.capabilities import Described
 from compat.declare.matrix import Axis, Floor
 from compat.declare.platforms import PLATFORMS, PlatformName, target_of
 from compat.declare.suite_table import Tier
-from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, Recipe
 from compat.plan.feasible import Obstacle
 from compat.policy.calendar import Bar, MinimumVersions, Outlook, ScheduledMove
@@ -55,9 +53,10 @@ from compat.site.edition import (
     Edition,
     MatrixReport,
     SiteFile,
+    once,
 )
-from compat.site.encode import json
-from compat.site.exports.lock_files import whereabouts
+from compat.site.encode import json, rendered
+from compat.site.exports.lock_files import lock_commands, whereabouts
 from compat.site.history import Beside
 from compat.site.install_words import install_reason, plain_command, works_instead
 from compat.site.paths import (
@@ -190,16 +189,6 @@ class Root(Value, frozen=True, kw_only=True):
     day: datetime.date
     matrices: tuple[MatrixLink, ...]
     files: SitePath
-
-
-def root_document(edition: Edition) -> Root:
-    links = [
-        MatrixLink(name=each.name, title=each.snapshot.matrix.title, index=api_path(each.name))
-        for each in edition.reports
-    ]
-    return Root(
-        schema_version=SCHEMA_VERSION, day=edition.day, matrices=tuple(links), files="files.json"
-    )
 
 
 def index_document(report: MatrixReport) -> MatrixIndex:
@@ -403,48 +392,47 @@ def cell_summary(report: MatrixReport, entry: Answer) -> CellSummary:
     )
 
 
-def chunks(report: MatrixReport) -> list[tuple[Answer, ...]]:
-    known = report.snapshot.known
-    return [known[start : start + ROWS] for start in range(0, len(known), ROWS)] or [()]
-
-
-def cells_document(report: MatrixReport, chunk: Sequence[Answer], after: str | None) -> Cells:
-    """Return the document about all cells, with its first rows; `after` is the path of the next
-    document.
-    """
-    codes, letters = _coded(report)
-    return Cells(
-        **dated(report),
-        axes=_axes(report),
-        recipes=RECIPES,
-        codes=codes,
-        verdicts=letters,
-        capabilities=report.asked,
-        checkout=tuple(_row(report, entry) for entry in report.snapshot.checkout),
-        cells=tuple(_row(report, entry) for entry in chunk),
-        next=after,
-    )
-
-
-def more_cells(report: MatrixReport, chunk: Sequence[Answer], after: str | None) -> MoreCells:
-    return MoreCells(
-        **head(report), cells=tuple(_row(report, entry) for entry in chunk), next=after
-    )
+def _cell_rows(report: MatrixReport) -> Iterator[SiteFile]:
+    every = tuple(_row(report, entry) for entry in report.snapshot.known)
+    starts = range(0, max(1, len(every)), ROWS)
+    paths = [api_path(report.name, f"cells-{n}" if n else "cells") for n in range(len(starts))]
+    for start, path, after in zip(starts, paths, (*paths[1:], None), strict=True):
+        rows: dict[str, Any] = {"cells": every[start : start + ROWS], "next": after}
+        if start:
+            yield SiteFile(path=path, content=json(MoreCells(**head(report), **rows)))
+            continue
+        codes, letters = _coded(report)
+        cells = Cells(
+            **dated(report),
+            axes=_axes(report),
+            recipes=RECIPES,
+            codes=codes,
+            verdicts=letters,
+            capabilities=report.asked,
+            checkout=tuple(_row(report, entry) for entry in report.snapshot.checkout),
+            **rows,
+        )
+        yield SiteFile(path=path, content=json(cells))
 
 
 def last_cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> CellDocument:
     document: CellDocument | None = report.last_document
-    if document is None or document.id != entry.cell.id:
-        document = report.last_document = cell_document(edition, report, entry)
-    return document
-
-
-def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> CellDocument:
+    if document is not None and document.id == entry.cell.id:
+        return document
     outcome, lock = entry.outcome, report.locks.get(entry.cell.id)
     failed = outcome if isinstance(outcome, Failed) else None
-    records, issue = report.records(entry.cell.id), report.snapshot.explained(entry)
-    changed = () if lock is None else lifted(report.facts, entry.cell, lock)
-    return CellDocument(
+    records, explained = report.records(entry.cell.id), report.snapshot.explained
+    issue, faults = explained(entry), {fault.id: fault.fault for fault in entry.faults}
+    changed: tuple[Lifted, ...] = ()
+    ways = None
+    if lock is not None:
+        changed = lifted(report.facts, entry.cell, lock)
+        ways = lock_commands(edition, report, lock, changed)
+        # Nobody adds to a project what does not work; it can be reproduced.
+        if entry.kind not in ("works", "partial", "flaky"):
+            ways = replace(ways, pyproject=(), project=(), colab=())
+    ran = [record for record in records if outcome in record.outcomes] or records
+    document = report.last_document = CellDocument(
         **asdict(cell_summary(report, entry)),
         **head(report),
         coordinates={coordinate.axis: coordinate.number for coordinate in entry.cell.coordinates},
@@ -459,18 +447,29 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
         works=tuple(c.id for c in entry.capabilities if c.status == "yes"),
         absent={c.id: c.missing for c in entry.capabilities if c.status == "absent"},
         capabilities=tuple(
-            _explained(report, entry, c) for c in entry.capabilities if c.status == "no"
+            made(
+                ExplainedCapability,
+                failing,
+                explained=known.because if (known := explained(entry, failing)) else None,
+                fault=faults.get(failing.id),
+            )
+            for failing in entry.capabilities
+            if failing.status == "no"
         ),
         helpers={helper.id: helper.status for helper in entry.helpers},
         metrics=records[-1].metrics if records else (),
         runs=tuple(map(_run, records)),
-        log=_log(entry, records),
+        log=around_first_error(ran[-1].log, before=18, after=6) if ran else "",
         lock_digest=entry.lock_digest or None,
         lifted=changed,
         published=as_published(report.snapshot, entry.cell),
-        commands=None if lock is None else _commands(edition, report, entry, lock, changed),
-        links=_links(report, entry),
+        commands=ways,
+        links=Links(
+            page=address(cell_page(entry.cell)),
+            lock=None if entry.lock_digest is None else lock_file(report.name, entry.cell.id),
+        ),
     )
+    return document
 
 
 def _row(report: MatrixReport, entry: Answer) -> CellRow:
@@ -495,37 +494,10 @@ def _coded(report: MatrixReport) -> tuple[dict[str, Code], str]:
     return codes, "".join(letters[kind] for kind in kinds)
 
 
-def _explained(report: MatrixReport, entry: Answer, capability: Capability) -> ExplainedCapability:
-    issue = report.snapshot.explained(entry, capability)
-    faults = {fault.id: fault.fault for fault in entry.faults}
-    because = None if issue is None else issue.because
-    return made(ExplainedCapability, capability, explained=because, fault=faults.get(capability.id))
-
-
-def _commands(
-    edition: Edition, report: MatrixReport, entry: Answer, lock: Lock, changed: Sequence[Lifted]
-) -> Commands:
-    place, matrix = whereabouts(edition, report, lock.inputs), report.snapshot.matrix
-    ways = commands(lock, place, matrix, changed)
-    # Nobody adds to a project what does not work; it can be reproduced.
-    is_of_use = entry.kind in ("works", "partial", "flaky")
-    return ways if is_of_use else replace(ways, pyproject=(), project=(), colab=())
-
-
-def _log(entry: Answer, records: Sequence[Record]) -> str:
-    ran = [record for record in records if entry.outcome in record.outcomes] or records
-    return around_first_error(ran[-1].log, before=18, after=6) if ran else ""
-
-
 def _run(record: Record) -> RunSummary:
     outcomes, steps = tuple(map(str, record.outcomes)), record.step_seconds
     more = {"outcome": str(record.outcome), "outcomes": outcomes, "steps": steps}
     return made(RunSummary, record, **more, run_url=record.run_url or None)
-
-
-def _links(report: MatrixReport, entry: Answer) -> Links:
-    lock = None if entry.lock_digest is None else lock_file(report.name, entry.cell.id)
-    return Links(page=address(cell_page(entry.cell)), lock=lock)
 
 
 MOST_CHANGES = 500
@@ -642,19 +614,15 @@ class AsOfDocument(Dated, frozen=True, kw_only=True):
     verdicts: dict[str, Kind]
 
 
+@once
 def as_of_documents(report: MatrixReport) -> list[AsOfDocument]:
-    """Return a document for each day with a change, oldest first."""
-
-    def made() -> list[AsOfDocument]:
-        by_day: dict[datetime.date, dict[str, Kind]] = {}
-        verdicts: dict[str, Kind] = {}
-        for event in reversed(report.events):
-            verdicts = verdicts | {event.entry.id: event.verdict.kind}
-            by_day[event.moment.date()] = verdicts
-        shown = [*by_day.items()][-MOST_DAYS:]
-        return [AsOfDocument(**head(report), day=day, verdicts=kinds) for day, kinds in shown]
-
-    return report.snapshot.once("as-of", made)
+    by_day: dict[datetime.date, dict[str, Kind]] = {}
+    verdicts: dict[str, Kind] = {}
+    for event in reversed(report.events):
+        verdicts = verdicts | {event.entry.id: event.verdict.kind}
+        by_day[event.moment.date()] = verdicts
+    shown = [*by_day.items()][-MOST_DAYS:]
+    return [AsOfDocument(**head(report), day=day, verdicts=kinds) for day, kinds in shown]
 
 
 def release_document(
@@ -704,11 +672,6 @@ def _reasons(entries: Sequence[Answer]) -> Iterator[ObstacleCount]:
         )
 
 
-def capability_documents(report: MatrixReport) -> Iterator[CapabilityDocument]:
-    for name in sorted((*report.asked, *report.helpers)):
-        yield _capability(report, name)
-
-
 def _capability(report: MatrixReport, name: str) -> CapabilityDocument:
     test, results = report.titles.get(name), report.results.get(name, [])
     statuses = Counter(capability.status for _, capability in results)
@@ -729,17 +692,13 @@ def _capability(report: MatrixReport, name: str) -> CapabilityDocument:
 
 
 def changes_document(report: MatrixReport) -> ChangesDocument:
-    shown = tuple(
-        ChangeDocument(
-            **asdict(event.change),
-            moment=event.moment,
-            outcome=None if event.verdict.outcome is None else str(event.verdict.outcome),
-            beside=event.beside,
-        )
-        for event in report.events[:MOST_CHANGES]
-    )
+    shown = []
+    for event in report.events[:MOST_CHANGES]:
+        outcome = None if event.verdict.outcome is None else str(event.verdict.outcome)
+        more = {"moment": event.moment, "outcome": outcome, "beside": event.beside}
+        shown.append(made(ChangeDocument, event.change, **more))
     left_out = len(report.events) - len(shown)
-    return ChangesDocument(**head(report), changes=shown, left_out=left_out)
+    return ChangesDocument(**head(report), changes=tuple(shown), left_out=left_out)
 
 
 class LabelledFloor(Floor, frozen=True, kw_only=True):
@@ -770,20 +729,6 @@ class Proposals(Dated, frozen=True, kw_only=True):
 
     proposals: tuple[Proposal, ...]
     outlooks: tuple[Outlook, ...]
-
-
-def minimum_document(report: MatrixReport) -> MinimumDocument:
-    matrix = report.snapshot.matrix
-    labels = {axis.name: label(axis) for axis in matrix.axes}
-    return MinimumDocument(
-        **dated(report),
-        floors=tuple(made(LabelledFloor, f, label=labels[f.axis]) for f in matrix.floors),
-        dated=report.schedule.minimums,
-    )
-
-
-def schedule_document(report: MatrixReport) -> ScheduleDocument:
-    return made(ScheduleDocument, report.schedule, **dated(report))
 
 
 class WorksInstead(Value, frozen=True, kw_only=True):
@@ -874,26 +819,19 @@ class LanesDocument(Document, frozen=True, kw_only=True):
     alerts: tuple[LaneAlert, ...]
 
 
-def plain_document(report: MatrixReport) -> Installs:
-    installs = plain_installs(report.snapshot)
-    causes = tuple(PlainCause(**cause.row) for cause in install_causes(installs))
-    return _installs(report, [(install, install.because) for install in installs], causes=causes)
-
-
-def platforms_document(report: MatrixReport) -> Installs:
-    matrix, installs = report.snapshot.matrix, report.snapshot.platform_installs
-    own = [(PLATFORMS[name], name) for name in matrix.platforms]
-    facts = tuple(
-        made(OtherPlatformFacts, facts, name=name, target=target_of(name, matrix.platform))
-        for facts, name in own
-    )
-    return _installs(report, [(i, install_reason(i)) for i in installs], platforms=facts)
-
-
 def _installs(
     report: MatrixReport, installs: Sequence[tuple[Install, str]], **more: Any
 ) -> Installs:
     package = report.snapshot.matrix.subject_axis.package
+
+    def instead(install: Install) -> WorksInstead | None:
+        asks = not install.platform and install.state != "works"
+        proof = works_instead(report.advisor, install) if asks else None
+        if proof is None:
+            return None
+        lock = lock_file(report.name, proof.id)
+        return WorksInstead(cell=proof.id, verdict=proof.kind, lock=lock)
+
     numbers = {text: n for n, text in enumerate(dict.fromkeys(text for _, text in installs))}
     return Installs(
         **head(report),
@@ -904,19 +842,12 @@ def _installs(
         installs=tuple(
             InstallRow(
                 **install.row | {"because": numbers[text]},
-                instead=None if install.platform else _instead(report, install),
+                instead=instead(install),
             )
             for install, text in installs
         ),
         **more,
     )
-
-
-def _instead(report: MatrixReport, install: Install) -> WorksInstead | None:
-    proof = None if install.state == "works" else works_instead(report.advisor, install)
-    if proof is None:
-        return None
-    return WorksInstead(cell=proof.id, verdict=proof.kind, lock=lock_file(report.name, proof.id))
 
 
 class BelowDocument(CellBelow, frozen=True, kw_only=True):
@@ -1013,13 +944,6 @@ DOCUMENTS: dict[str, tuple[type[Value], str]] = {
     "lanes": (LanesDocument, "{matrix}/lanes"),
 }
 PATHS = {f"/{API_ROOT}/{place}.json": name for name, (_, place) in DOCUMENTS.items()}
-# The changelog has in its first paragraph what the API promises.
-_CHANGELOG = resources.files("compat.site") / "assets" / "templates" / "CHANGELOG_API.md"
-
-
-def schema_file(name: str, base_url: str) -> bytes:
-    address = f"{base_url}{schema_path(name)}"
-    return json({"$schema": DIALECT, "$id": address, **document_schema(DOCUMENTS[name][0])})
 
 
 @cache
@@ -1045,60 +969,65 @@ def _written(schema: Any) -> Any:
     return schema
 
 
-def openapi(base_url: str) -> bytes:
-    return json(
-        {
-            "openapi": "3.1.0",
-            "info": {
-                "title": "Which versions work together",
-                "version": f"{SCHEMA_VERSION}.0",
-                "description": changelog().split("\n\n")[1],
-            },
-            "servers": [{"url": base_url.rstrip("/")}],
-            "paths": {path: {"get": _get(path, name)} for path, name in PATHS.items()},
-            "components": {
-                "schemas": {
-                    kind.__name__: {"$ref": f"{base_url}{schema_path(name)}"}
-                    for name, (kind, _) in DOCUMENTS.items()
+def openapi(base_url: str, changelog: str) -> bytes:
+    paths = {}
+    for path, name in PATHS.items():
+        kind, parts = DOCUMENTS[name][0], [part.partition("}")[0] for part in path.split("{")[1:]]
+        about = (kind.__doc__ or "").partition("\n\n")[0]
+        reference = {"$ref": f"#/components/schemas/{kind.__name__}"}
+        get = {
+            "operationId": name,
+            "summary": " ".join(about.split()),
+            "parameters": [
+                {"name": part, "in": "path", "required": True, "schema": {"type": "string"}}
+                for part in parts
+            ],
+            "responses": {
+                "200": {
+                    "description": "The document.",
+                    "content": {"application/json": {"schema": reference}},
                 }
             },
         }
-    )
-
-
-def changelog() -> str:
-    return _CHANGELOG.read_text(encoding="utf-8")
-
-
-def _get(path: str, name: str) -> dict[str, Any]:
-    parts = [part.partition("}")[0] for part in path.split("{")[1:]]
-    kind = DOCUMENTS[name][0]
-    about = (kind.__doc__ or "").partition("\n\n")[0]
-    reference = {"$ref": f"#/components/schemas/{kind.__name__}"}
-    return {
-        "operationId": name,
-        "summary": " ".join(about.split()),
-        "parameters": [
-            {"name": part, "in": "path", "required": True, "schema": {"type": "string"}}
-            for part in parts
-        ],
-        "responses": {
-            "200": {
-                "description": "The document.",
-                "content": {"application/json": {"schema": reference}},
-            }
-        },
+        paths[path] = {"get": get}
+    schemas = {
+        kind.__name__: {"$ref": f"{base_url}{schema_path(name)}"}
+        for name, (kind, _) in DOCUMENTS.items()
     }
+    info = {
+        "title": "Which versions work together",
+        "version": f"{SCHEMA_VERSION}.0",
+        # Its first paragraph has what the API promises.
+        "description": changelog.split("\n\n")[1],
+    }
+    return json(
+        {
+            "openapi": "3.1.0",
+            "info": info,
+            "servers": [{"url": base_url.rstrip("/")}],
+            "paths": paths,
+            "components": {"schemas": schemas},
+        }
+    )
 
 
 def api(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
         yield from _matrix(edition, report)
-    for name in DOCUMENTS:
-        yield SiteFile(path=schema_path(name), content=schema_file(name, edition.base_url))
-    yield SiteFile(path=f"{API_ROOT}/openapi.json", content=openapi(edition.base_url))
-    yield SiteFile(path=f"{API_ROOT}/CHANGELOG_API.md", content=changelog().encode())
-    yield SiteFile(path=f"{API_ROOT}/index.json", content=json(root_document(edition)))
+    for name, (kind, _) in DOCUMENTS.items():
+        path = schema_path(name)
+        schema = {"$schema": DIALECT, "$id": edition.url(path), **document_schema(kind)}
+        yield SiteFile(path=path, content=json(schema))
+    changelog = rendered("CHANGELOG_API.md")
+    description = openapi(edition.base_url, changelog.decode())
+    yield SiteFile(path=f"{API_ROOT}/openapi.json", content=description)
+    yield SiteFile(path=f"{API_ROOT}/CHANGELOG_API.md", content=changelog)
+    links = tuple(
+        MatrixLink(name=each.name, title=each.snapshot.matrix.title, index=api_path(each.name))
+        for each in edition.reports
+    )
+    root = Root(schema_version=SCHEMA_VERSION, day=edition.day, matrices=links, files="files.json")
+    yield SiteFile(path=f"{API_ROOT}/index.json", content=json(root))
 
 
 def cell_files(edition: Edition) -> Iterator[SiteFile]:
@@ -1111,12 +1040,7 @@ def cell_files(edition: Edition) -> Iterator[SiteFile]:
 
 def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile]:
     name = report.name
-    parts = chunks(report)
-    paths = [api_path(name, f"cells-{n}" if n else "cells") for n in range(len(parts))]
-    for number, (path, chunk) in enumerate(zip(paths, parts, strict=True)):
-        after = paths[number + 1] if number + 1 < len(paths) else None
-        rows = (more_cells if number else cells_document)(report, chunk, after)
-        yield SiteFile(path=path, content=json(rows))
+    yield from _cell_rows(report)
     for axis in report.snapshot.matrix.axes:
         versions = (version for of, version in report.by_coordinate if of == axis.name)
         for version in sorted(versions):
@@ -1124,34 +1048,45 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile]:
             path = api_path(name, "releases", axis.name, str(version))
             document: Document = release_document(report, axis, version, entries)
             yield SiteFile(path=path, content=json(document))
-    for capability in capability_documents(report):
-        yield SiteFile(path=api_path(name, "capabilities", capability.id), content=json(capability))
+    for id in sorted((*report.asked, *report.helpers)):
+        path = api_path(name, "capabilities", id)
+        yield SiteFile(path=path, content=json(_capability(report, id)))
     for past in as_of_documents(report):
         yield SiteFile(path=api_path(name, "as-of", str(past.day)), content=json(past))
-    lines, words = partial(_shell_lines, edition, report), partial(_proof_words, report)
+
+    def lines(proof: Answer) -> ShellLines:
+        inputs = report.lock(proof.id).inputs
+        return shell_lines(inputs, whereabouts(edition, report, inputs), report.snapshot.matrix)
+
+    def words(proof: Answer) -> ProofWords:
+        return report.style(proof).word, failing_words(proof, report.title)
+
+    labels = {axis.name: label(axis) for axis in report.snapshot.matrix.axes}
+    floors = tuple(
+        made(LabelledFloor, floor, label=labels[floor.axis])
+        for floor in report.snapshot.matrix.floors
+    )
+    plain = plain_installs(report.snapshot)
+    causes = tuple(PlainCause(**cause.row) for cause in install_causes(plain))
     documents: dict[str, Document] = {
-        "minimum": minimum_document(report),
-        "schedule": schedule_document(report),
+        "minimum": MinimumDocument(**dated(report), floors=floors, dated=report.schedule.minimums),
+        "schedule": made(ScheduleDocument, report.schedule, **dated(report)),
         "proposals": made(Proposals, report, **dated(report)),
         "advise": Advise(**dated(report), advice=advise_rows(report.advisor, lines, words)),
         "changes": changes_document(report),
-        "plain-installs": plain_document(report),
+        "plain-installs": _installs(report, [(i, i.because) for i in plain], causes=causes),
         "floors": floors_document(report),
     }
     if report.snapshot.matrix.platforms:
-        documents["platform-installs"] = platforms_document(report)
+        matrix, installs = report.snapshot.matrix, report.snapshot.platform_installs
+        facts = tuple(
+            made(OtherPlatformFacts, PLATFORMS[n], name=n, target=target_of(n, matrix.platform))
+            for n in matrix.platforms
+        )
+        reasons = [(install, install_reason(install)) for install in installs]
+        documents["platform-installs"] = _installs(report, reasons, platforms=facts)
     if report.snapshot.matrix.has_lanes:
         documents["lanes"] = made(LanesDocument, report.lanes, **head(report))
     for title, document in documents.items():
         yield SiteFile(path=api_path(name, title), content=json(document))
     yield SiteFile(path=api_path(name), content=json(index_document(report)))
-
-
-def _shell_lines(edition: Edition, report: MatrixReport, proof: Answer) -> ShellLines:
-    inputs = report.lock(proof.id).inputs
-    return shell_lines(inputs, whereabouts(edition, report, inputs), report.snapshot.matrix)
-
-
-def _proof_words(report: MatrixReport, proof: Answer) -> ProofWords:
-    word = report.style(proof).word
-    return word, failing_words(proof, report.title)

@@ -15,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from compat.advise.request import label
-from compat.plan.cell import Cell, axis_coordinates
+from compat.plan.cell import axis_coordinates
 from compat.results.answer import Answer
 from compat.run.outcome import Failed
 from compat.site.edition import Edition, MatrixReport, SiteFile
@@ -61,12 +61,11 @@ def advisories(edition: Edition) -> Iterator[SiteFile]:
 
 
 def documents(report: MatrixReport, edition: Edition) -> Iterator[dict[str, Any]]:
-    """Yield an advisory for each signature of a failure and what it depends on."""
     by_signature = grouped(
         ((_signature(failed), (*of.requires, *(("Python",) if of.pythons else ()))), (of, failed))
         for of, failed in _combinations(report)
     )
-    package = report.snapshot.matrix.subject_axis.normalised_name
+    package, by_id = report.snapshot.matrix.subject_axis.normalised_name, report.snapshot.by_id
     for (signature, axes), failures in sorted(by_signature.items()):
         rows = [combination for combination, _ in failures]
         # All may have been disproved since; what a reader of the archive has is then withdrawn.
@@ -106,7 +105,7 @@ def documents(report: MatrixReport, edition: Edition) -> Iterator[dict[str, Any]
             "references": [
                 {"type": "ADVISORY", "url": edition.url(advisory_path(report.name, identity))},
                 *(
-                    {"type": "EVIDENCE", "url": edition.url(cell_page(_cell(report, row.cell)))}
+                    {"type": "EVIDENCE", "url": edition.url(cell_page(by_id[row.cell].cell))}
                     for row in shown
                 ),
             ],
@@ -120,10 +119,6 @@ def documents(report: MatrixReport, edition: Edition) -> Iterator[dict[str, Any]
         if not lasting:
             document["withdrawn"] = _moment(max(days))
         yield document
-
-
-def _cell(report: MatrixReport, cell: str) -> Cell:
-    return report.snapshot.by_id[cell].cell
 
 
 def _moment(day: datetime.date) -> str:

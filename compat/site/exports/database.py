@@ -22,18 +22,16 @@ from compat.run.outcome import Outcome
 from compat.site.api.documents import cell_summary
 from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import fit, rendered
-from compat.site.paths import cell_page, download_path
+from compat.site.paths import cell_page, export_path
 
 Row = tuple[Any, ...]
-# The metrics of a run: of each its name, its unit, and which of two values is better.
-Measures = tuple[tuple[str, str, str], ...]
 
 
 def downloads(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
-        yield SiteFile(path=download_path(report.name, "sqlite"), content=database(report))
+        yield SiteFile(path=export_path("sqlite", report.name), content=database(report))
         text = rendered("queries.sql", report=report, subject=report.snapshot.matrix.subject)
-        yield SiteFile(path=download_path(report.name, "sql"), content=text)
+        yield SiteFile(path=export_path("sql", report.name), content=text)
 
 
 def database(report: MatrixReport) -> bytes:
@@ -48,40 +46,47 @@ def database(report: MatrixReport) -> bytes:
                 f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN; {tables}"
             )
             for table, rows in _tables(report):
-                _insert(connection, table, rows)
+                columns = connection.execute(f"SELECT count(*) FROM pragma_table_info('{table}')")
+                places = ", ".join("?" * columns.fetchone()[0])
+                connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
             connection.execute("COMMIT")
         return path.read_bytes()
 
 
 def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterable[Row]]]:
     known = report.snapshot.known
-    sets, measures = _Numbers(), dict[Measures, int]()
-    results, kinds, recipes = _Numbers(), _Numbers(), _Numbers()
+    sets, measures = dict[Any, int](), dict[Any, int]()
+    results, kinds, recipes = dict[Any, int](), dict[Any, int](), dict[Any, int]()
+
+    def kind(entry: Answer) -> int:
+        obstacle = None if entry.obstacle is None else entry.obstacle.kind
+        return _number(kinds, (entry.kind, entry.evidence, entry.expected, obstacle))
+
     yield "cells", (_cell(report, entry) for entry in known)
     yield (
         "plan_places",
         (
-            (place, recipes.of(tuple((e.cell.recipe, kinds.of(_planned(e))) for e in planned)))
+            (place, _number(recipes, tuple((e.cell.recipe, kind(e)) for e in planned)))
             for place, entries in report.places.items()
             if (planned := [entry for entry in entries if entry.planned])
         ),
     )
     yield (
         "plan_recipes",
-        ((n, json.encode(dict(each)).decode()) for each, n in recipes.numbers.items()),
+        ((n, json.encode(dict(each)).decode()) for each, n in recipes.items()),
     )
-    yield "plan_kinds", ((number, *kind) for kind, number in kinds.numbers.items())
+    yield "plan_kinds", ((number, *kind) for kind, number in kinds.items())
     yield "coordinates", _coordinates(report)
     yield "runs", _runs(known, sets, measures)
     yield (
         "result_sets",
         (
-            (number, results.of(_result(capability)))
-            for capabilities, number in sets.numbers.items()
+            (number, _number(results, _result(capability)))
+            for capabilities, number in sets.items()
             for capability in capabilities
         ),
     )
-    yield "results", ((number, *result) for result, number in results.numbers.items())
+    yield "results", ((number, *result) for result, number in results.items())
     yield (
         "measures",
         (
@@ -93,26 +98,9 @@ def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterable[Row]]]:
     yield "suite", (_test(report, name) for name in (*report.asked, *report.helpers))
 
 
-class _Numbers:
-    """Values with numbers in the order in which they came; equal ones have the same."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[tuple[Any, ...], int] = {}
-        # Most that are equal are one object, which is known without a look at what it holds.
-        self._by_object: dict[int, tuple[tuple[Any, ...], int]] = {}
-
-    def of(self, value: tuple[Any, ...]) -> int:
-        known = self._by_object.get(id(value))
-        if known is None:
-            number = self.numbers.setdefault(value, len(self.numbers) + 1)
-            known = self._by_object[id(value)] = value, number
-        return known[1]
-
-
-def _insert(connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> None:
-    columns = connection.execute(f"SELECT count(*) FROM pragma_table_info('{table}')").fetchone()
-    places = ", ".join("?" * columns[0])
-    connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
+def _number(numbers: dict[Any, int], value: Any) -> int:
+    """Return the number of a value, in the order in which values came; equal ones have the same."""
+    return numbers.setdefault(value, len(numbers) + 1)
 
 
 def _cell(report: MatrixReport, entry: Answer) -> Row:
@@ -120,11 +108,6 @@ def _cell(report: MatrixReport, entry: Answer) -> Row:
     obstacle = entry.obstacle
     reason = (None, None) if obstacle is None else (obstacle.kind, obstacle.because)
     return (*map(_value, (*known, *reason, blocked_by, *astuple(score)[:5], score.words)),)
-
-
-def _planned(entry: Answer) -> Row:
-    obstacle = None if entry.obstacle is None else entry.obstacle.kind
-    return entry.kind, entry.evidence, entry.expected, obstacle
 
 
 def _value(value: Any) -> Any:
@@ -137,15 +120,11 @@ def _coordinates(report: MatrixReport) -> Iterator[Row]:
     positions = report.advisor.ranks.positions
     for entry in report.snapshot.known:
         for coordinate in entry.cell.coordinates:
-            yield (
-                entry.cell.id,
-                coordinate.axis,
-                coordinate.number,
-                positions[coordinate.axis][coordinate.version],
-            )
+            axis, place = coordinate.axis, positions[coordinate.axis][coordinate.version]
+            yield entry.cell.id, axis, coordinate.number, place
 
 
-def _runs(known: Iterable[Answer], sets: _Numbers, measures: dict[Measures, int]) -> Iterator[Row]:
+def _runs(known: Iterable[Answer], sets: dict[Any, int], measures: dict[Any, int]) -> Iterator[Row]:
     outcomes: dict[tuple[Outcome, ...], str] = {}
     number = 0
     for entry in known:
@@ -166,31 +145,22 @@ def _runs(known: Iterable[Answer], sets: _Numbers, measures: dict[Measures, int]
                 run.tier,
                 run.lock_digest,
                 run.suite_digest,
-                sets.of(run.capabilities),
+                _number(sets, run.capabilities),
                 json.encode([m.value for m in run.metrics]).decode(),
-                measures.setdefault(names, len(measures) + 1),
+                _number(measures, names),
             )
 
 
 def _result(capability: Capability) -> Row:
-    return (
-        fit(capability.id),
-        capability.status,
-        *(
-            fit(text) if text else None
-            for text in (capability.cause, capability.subject, capability.spelling)
-        ),
-    )
+    further = (capability.cause, capability.subject, capability.spelling)
+    texts = (fit(text) if text else None for text in further)
+    return (fit(capability.id), capability.status, *texts)
 
 
 def _test(report: MatrixReport, name: str) -> Row:
     test = report.titles.get(name)
-    return (
-        fit(name),
-        None if test is None else fit(test.title),
-        None if test is None else fit(test.says),
-        name in report.helpers,
-    )
+    words = (None, None) if test is None else (fit(test.title), fit(test.says))
+    return (fit(name), *words, name in report.helpers)
 
 
 # A spreadsheet takes a text that begins so for a formula:
@@ -200,33 +170,27 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def spreadsheets(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
-        content = spreadsheet(edition, report)
-        yield SiteFile(path=download_path(report.name, "csv"), content=content)
-
-
-def spreadsheet(edition: Edition, report: MatrixReport) -> bytes:
-    axes = [axis.name for axis in report.snapshot.matrix.axes]
-    text = io.StringIO()
-    table = csv.writer(text)
-    table.writerow(
-        ("cell", *axes, "recipe", "words", "state", "outcome", "latest", "runs", "stale", "page")
-    )
-    for entry in report.snapshot.known:
-        summary = cell_summary(report, entry)
-        cells = (
-            summary.id,
-            *(entry.cell.on(axis).number for axis in axes),
-            summary.recipe,
-            report.style(entry).word,
-            summary.state,
-            summary.outcome or "",
-            summary.latest or "",
-            summary.tested,
-            "yes" if summary.stale else "no",
-            edition.url(cell_page(entry.cell)),
-        )
-        table.writerow([harmless(fit(str(cell))) for cell in cells])
-    return text.getvalue().encode()
+        axes, text = [axis.name for axis in report.snapshot.matrix.axes], io.StringIO()
+        table = csv.writer(text)
+        names = ("recipe", "words", "state", "outcome", "latest", "runs", "stale", "page")
+        table.writerow(("cell", *axes, *names))
+        for entry in report.snapshot.known:
+            summary = cell_summary(report, entry)
+            cells = (
+                summary.id,
+                *(entry.cell.on(axis).number for axis in axes),
+                summary.recipe,
+                report.style(entry).word,
+                summary.state,
+                summary.outcome or "",
+                summary.latest or "",
+                summary.tested,
+                "yes" if summary.stale else "no",
+                edition.url(cell_page(entry.cell)),
+            )
+            table.writerow([harmless(fit(str(cell))) for cell in cells])
+        content = text.getvalue().encode()
+        yield SiteFile(path=export_path("csv", report.name), content=content)
 
 
 def harmless(text: str) -> str:

@@ -15,7 +15,7 @@ from compat.results.answer import Answer
 from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import moment, rendered
 from compat.site.history import Event
-from compat.site.paths import calendar_path, cell_page, feed_path, page, segment
+from compat.site.paths import cell_page, export_path, page, segment
 from compat.site.status import style_then
 from compat.site.wording import cause_sentence, day, listed, place_words, plain_dates
 from compat.value import Value
@@ -40,22 +40,28 @@ def feeds(edition: Edition) -> Iterator[SiteFile]:
         updated = max((entry.moment for entry in past), default=moment(datetime.date(2000, 1, 1)))
         shown = {"entries": past[:MOST_ENTRIES], "updated": updated, "stamp": _stamp}
         content = rendered("feed.atom", edition=edition, report=report, **shown)
-        yield SiteFile(path=feed_path(report.name), content=content)
+        yield SiteFile(path=export_path("feed", report.name), content=content)
 
 
 def feed_entries(report: MatrixReport) -> Iterator[FeedEntry]:
     yield from (_change(report, event) for event in report.events[:MOST_ENTRIES])
     yield from _releases(report)
     yield from (_proposal(report, proposal) for proposal in report.proposals if proposal.is_open)
-    yield from _silence(report)
+    newest = report.run_days[-1] if report.run_days else report.snapshot.day
+    since = newest + datetime.timedelta(days=report.snapshot.present.fresh_days + 1)
+    if since <= report.snapshot.day:
+        yield FeedEntry(
+            category="health",
+            name=f"stale-{since}",
+            moment=moment(since),
+            title="every result is out of date: no test runs any more",
+            text=f"The newest run that counts was on {day(newest)}.",
+            path=page(report.name, "reliability"),
+        )
 
 
 def _stamp(when: datetime.datetime) -> str:
-    return (
-        when.astimezone(datetime.timezone.utc)
-        .isoformat(timespec="microseconds")
-        .replace("+00:00", "Z")
-    )
+    return f"{when.astimezone(datetime.timezone.utc):%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
 def _change(report: MatrixReport, event: Event) -> FeedEntry:
@@ -64,6 +70,7 @@ def _change(report: MatrixReport, event: Event) -> FeedEntry:
     before = f"; was: {was}" if was else ""
     score = event.verdict.score.words
     place, outcome = place_words(cell, report.snapshot.matrix), event.verdict.outcome
+    known = f"{change.kind}\0{outcome}".encode(errors="surrogatepass")
     lines = [
         f"Cell {cell.id}.",
         "" if outcome is None else f"{outcome}. {cause_sentence(outcome)}",
@@ -74,7 +81,7 @@ def _change(report: MatrixReport, event: Event) -> FeedEntry:
     ]
     return FeedEntry(
         category="regressions" if change.kind == "regressed" else "changes",
-        name=f"cell-{cell.id}-{_stamp(event.moment)}-{_short(change.kind, str(outcome))}",
+        name=f"cell-{cell.id}-{_stamp(event.moment)}-{hashlib.sha256(known).hexdigest()[:12]}",
         moment=event.moment,
         title=f"{_word(report, event, event.verdict)}{before}: {place} ({cell.recipe})",
         text=plain_dates(" ".join(line for line in lines if line)),
@@ -92,34 +99,28 @@ def _releases(report: MatrixReport) -> Iterator[FeedEntry]:
         for release in snapshot.catalogue.of(axis).selected(axis.select):
             if release.uploaded is None or release.uploaded.date() > snapshot.day:
                 continue
-            is_subject = axis.name == snapshot.matrix.subject
+            what, is_subject = (
+                f"{label(axis)} {release.version}",
+                axis is snapshot.matrix.subject_axis,
+            )
+            place = ("release", str(release.version)) if is_subject else ("grid",)
             yield FeedEntry(
                 category="releases",
                 name=f"release-{axis.name}-{segment(str(release.version))}",
                 moment=release.uploaded,
-                title=f"{label(axis)} {release.version} released",
-                text=(
-                    f"{label(axis)} {release.version} was released on"
-                    f" {day(release.uploaded.date())}."
-                ),
-                path=(
-                    page(report.name, "release", str(release.version))
-                    if is_subject
-                    else page(report.name, "grid")
-                ),
+                title=f"{what} released",
+                text=f"{what} was released on {day(release.uploaded.date())}.",
+                path=page(report.name, *place),
             )
 
 
 def _proposal(report: MatrixReport, proposal: Proposal) -> FeedEntry:
-    days = [
-        proof.latest
-        for proof in proposal.evidence
-        if proof.latest is not None and proof.latest <= report.snapshot.day
-    ]
+    today, latest = report.snapshot.day, [proof.latest for proof in proposal.evidence]
+    days = [day for day in latest if day is not None and day <= today]
     return FeedEntry(
         category="proposals",
         name=f"proposal-{proposal.id}-{proposal.digest[:16]}",
-        moment=moment(max(days, default=report.snapshot.day)),
+        moment=moment(max(days, default=today)),
         title=(
             f"proposed: {proposal.package} {proposal.proposed} as a further version of the matrix"
             if proposal.kind == "extend"
@@ -131,34 +132,10 @@ def _proposal(report: MatrixReport, proposal: Proposal) -> FeedEntry:
     )
 
 
-def _silence(report: MatrixReport) -> Iterator[FeedEntry]:
-    if not report.run_days:
-        return
-    newest = report.run_days[-1]
-    since = newest + datetime.timedelta(days=report.snapshot.present.fresh_days + 1)
-    if since <= report.snapshot.day:
-        yield FeedEntry(
-            category="health",
-            name=f"stale-{since}",
-            moment=moment(since),
-            title="every result is out of date: no test runs any more",
-            text=f"The newest run that counts was on {day(newest)}.",
-            path=page(report.name, "reliability"),
-        )
-
-
-def _short(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:12]
-
-
-# Days before an event.
-REMINDERS = (90, 30, 7)
-
-
 def calendars(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
         text = ical(report.schedule)
-        yield SiteFile(path=calendar_path(report.name), content=text.encode())
+        yield SiteFile(path=export_path("calendar", report.name), content=text.encode())
 
 
 def ical(schedule: Schedule) -> str:
@@ -166,7 +143,6 @@ def ical(schedule: Schedule) -> str:
         "calendar.ics",
         schedule=schedule,
         described=_described,
-        reminders=REMINDERS,
         day=datetime.timedelta(days=1),
         plain=plain,
         escaped=_escaped,

@@ -1,17 +1,18 @@
 """The `site` room's locks: each as a file to install from."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from compat.advise.commands import Commands, commands
 from compat.declare.parsing import minor_series
 from compat.files import read_if_there, write
 from compat.index.release import Artifact, ReleaseSource, releases_of
 from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Inputs, Lock
 from compat.plan.platform import accepted_tags
+from compat.results.lifted import Lifted
 from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.paths import lock_file
 
@@ -22,6 +23,13 @@ _SHORT = 12
 
 def whereabouts(edition: Edition, report: MatrixReport, inputs: Inputs) -> str:
     return edition.url(lock_file(report.name, inputs.cell))
+
+
+def lock_commands(
+    edition: Edition, report: MatrixReport, lock: Lock, changed: Sequence[Lifted]
+) -> Commands:
+    place = whereabouts(edition, report, lock.inputs)
+    return commands(lock, place, report.snapshot.matrix, changed)
 
 
 def files(edition: Edition) -> Iterator[SiteFile]:
@@ -62,11 +70,7 @@ def fitted(lock: Lock, wheels: Wheels) -> Lock:
 
 def kept_wheels(folder: Path) -> Wheels:
     text = read_if_there(folder / WHEELS)
-    return (
-        {}
-        if text is None
-        else msgspec.json.decode(text, type=dict[str, dict[str, tuple[str, ...]]])
-    )
+    return msgspec.json.decode(text or b"{}", type=dict[str, dict[str, tuple[str, ...]]])
 
 
 def keep_wheels(folder: Path, locks: Iterable[Lock], source: ReleaseSource) -> None:
@@ -74,7 +78,7 @@ def keep_wheels(folder: Path, locks: Iterable[Lock], source: ReleaseSource) -> N
     index is asked only about packages of which that is not known.
     """
     before, fits = kept_wheels(folder), dict[str, dict[str, tuple[str, ...]]]()
-    artifacts = _artifacts(source)
+    files: dict[str, dict[str, tuple[Artifact, ...]]] = {}
     for lock in locks:
         place = _place(lock.inputs)
         tags = accepted_tags(lock.inputs.python, lock.inputs.platform)
@@ -83,26 +87,18 @@ def keep_wheels(folder: Path, locks: Iterable[Lock], source: ReleaseSource) -> N
             name = f"{pin.name}=={pin.version}"
             if len(pin.hashes) == 1 or pin.name in lock.builds or name in own:
                 continue
-            fitting = known.get(name) or tuple(
-                sorted(
-                    file.sha256[:_SHORT]
-                    for file in artifacts(pin.name).get(str(pin.version), ())
-                    if file.sha256 in pin.hashes and not tags.isdisjoint(file.tags)
-                )
+            if name not in known and pin.name not in files:
+                releases = releases_of(source.package, pin.name)
+                files[pin.name] = {str(each.version): each.artifacts for each in releases}
+            fitting = known.get(name) or sorted(
+                file.sha256[:_SHORT]
+                for file in files[pin.name].get(str(pin.version), ())
+                if file.sha256 in pin.hashes and not tags.isdisjoint(file.tags)
             )
             if fitting:
-                own[name] = fitting
+                own[name] = tuple(fitting)
     text = msgspec.json.encode(fits, order="sorted")
     write(folder / WHEELS, msgspec.json.format(text, indent=0) + b"\n")
-
-
-def _artifacts(source: ReleaseSource) -> Callable[[str], Mapping[str, tuple[Artifact, ...]]]:
-    @lru_cache
-    def of(package: str) -> dict[str, tuple[Artifact, ...]]:
-        releases = releases_of(source.package, package)
-        return {str(release.version): release.artifacts for release in releases}
-
-    return of
 
 
 def _place(inputs: Inputs) -> str:

@@ -2,7 +2,6 @@
 card, and the box of what to install for each Python.
 """
 
-import datetime
 import io
 from collections.abc import Iterator, Sequence
 from typing import get_args
@@ -15,8 +14,8 @@ from compat.results.answer import Answer, Kind, representative_of_release
 from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import json, line, rendered
 from compat.site.pages.advice import embed_box, tiles
-from compat.site.pages.results import Doc, matrix_health
-from compat.site.paths import badge_path, card_path, embed_image
+from compat.site.pages.results import matrix_health
+from compat.site.paths import badge_path, export_path
 from compat.site.status import State
 from compat.site.wording import day
 from compat.value import Value
@@ -63,20 +62,15 @@ def matrix_badges(report: MatrixReport) -> Iterator[tuple[tuple[str, ...], Badge
     every = report.by_coordinate.items()
     releases = {version: entries for (axis, version), entries in every if axis == subject}
     newest = max(releases, default=None)
-    if newest is None:
-        yield ("status",), _none(report)
-    else:
-        yield ("status",), _release(report, newest, releases[newest])
-    yield ("latest",), _latest(report, releases)
+    unknown = Badge(label=report.snapshot.matrix.subject_axis.short, message=NO_DATA, colour=GREY)
+    yield ("status",), _release(report, newest, releases[newest]) if newest else unknown
+    yield ("latest",), _latest(report, releases) or unknown
     floors = {floor.axis: str(floor.at) for floor in report.snapshot.matrix.floors}
     for axis in report.snapshot.matrix.axes:
-        if axis.name != report.snapshot.matrix.subject:
-            floor = floors.get(axis.name)
+        if axis.name != subject:
+            floor, words = floors.get(axis.name), f"minimum {label(axis)}"
             message, colour = (NO_DATA, GREY) if floor is None else (f"{floor} or newer", BLUE)
-            yield (
-                (f"{axis.name}-min",),
-                Badge(label=f"minimum {label(axis)}", message=message, colour=colour),
-            )
+            yield (f"{axis.name}-min",), Badge(label=words, message=message, colour=colour)
     yield ("proposal",), _proposal(report)
     yield ("freshness",), _freshness(report)
     for version, entries in sorted(releases.items()):
@@ -104,17 +98,9 @@ def svg(badge: Badge) -> bytes:
     return rendered("badge.svg", left=left, right=right, wide=wide, rest=rest, colour=badge.colour)
 
 
-def _none(report: MatrixReport) -> Badge:
-    return Badge(label=_subject(report), message=NO_DATA, colour=GREY)
-
-
-def _subject(report: MatrixReport) -> str:
-    return report.snapshot.matrix.subject_axis.short
-
-
 def _release(report: MatrixReport, version: Version, entries: Sequence[Answer]) -> Badge:
     best = representative_of_release(entries)
-    name = f"{_subject(report)} {version}"
+    name = f"{report.snapshot.matrix.subject_axis.short} {version}"
     if not best.is_tested:
         expected = [entry for entry in entries if entry.expected is not None]
         best = representative_of_release(expected) if expected else best
@@ -133,7 +119,7 @@ def _state(report: MatrixReport, entry: Answer) -> tuple[str, str]:
     return f"{look.brief}{part}{stale}", _COLOURS[look.state]
 
 
-def _latest(report: MatrixReport, releases: dict[Version, list[Answer]]) -> Badge:
+def _latest(report: MatrixReport, releases: dict[Version, list[Answer]]) -> Badge | None:
     tested = [
         (version, best)
         for version in sorted(releases, reverse=True)
@@ -143,12 +129,9 @@ def _latest(report: MatrixReport, releases: dict[Version, list[Answer]]) -> Badg
         for version, best in tested:
             if best.kind in kinds:
                 message, colour = _state(report, best)
-                return Badge(
-                    label=f"newest {_subject(report)}",
-                    message=f"{version} {message}",
-                    colour=colour,
-                )
-    return _none(report)
+                name = f"newest {report.snapshot.matrix.subject_axis.short}"
+                return Badge(label=name, message=f"{version} {message}", colour=colour)
+    return None
 
 
 def _proposal(report: MatrixReport) -> Badge:
@@ -167,16 +150,9 @@ def _freshness(report: MatrixReport) -> Badge:
         return Badge(label="tested", message=NO_DATA, colour=GREY)
     tested = sum(entry.is_tested for entry in report.snapshot.known)
     stale = f", {health.stale} of {tested} stale" if health.stale else ""
-    return Badge(
-        label="tested",
-        message=f"{_date(health.newest)}{stale}",
-        colour=RED if health.is_quiet else AMBER if health.stale else BLUE,
-    )
-
-
-def _date(date: datetime.date) -> str:
-    number, month, year = day(date).split()
-    return f"{number} {month[:3]} {year}"
+    number, month, year = day(health.newest).split()
+    colour = RED if health.is_quiet else AMBER if health.stale else BLUE
+    return Badge(label="tested", message=f"{number} {month[:3]} {year}{stale}", colour=colour)
 
 
 WIDTH, HEIGHT = 1200, 630
@@ -191,10 +167,14 @@ _LINE = 58
 
 def cards(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
-        yield SiteFile(path=card_path(report.name, "png"), content=bitmap(report))
+        yield SiteFile(path=export_path("card-bitmap", report.name), content=bitmap(report))
+        box = embed_box(report)
+        lines = [*(f"Python {row.python}: {row.words}" for row in box.rows), box.tested]
+        shown = {"title": line(box.title, _LINE), "lines": [line(words, _LINE) for words in lines]}
+        content = rendered("box.svg", says=line(". ".join(lines), 1000), **shown)
         # The address of a picture that said the same as the box.
-        for path in (embed_image(report.name), card_path(report.name, "svg")):
-            yield SiteFile(path=path, content=boxed(embed_box(report)))
+        for kind in ("embed-image", "card"):
+            yield SiteFile(path=export_path(kind, report.name), content=content)
 
 
 def bitmap(report: MatrixReport) -> bytes:
@@ -227,9 +207,3 @@ def card_lines(report: MatrixReport) -> tuple[str, str, str, str]:
         line(f"on {others[-1][0]} {others[-1][1]}", 34),
         line(f"installed and tested on {day(proof.latest or report.snapshot.day)} by compat", 60),
     )
-
-
-def boxed(box: Doc) -> bytes:
-    lines = [*(f"Python {row.python}: {row.words}" for row in box.rows), box.tested]
-    says, shown = line(". ".join(lines), 1000), [line(words, _LINE) for words in lines]
-    return rendered("box.svg", title=line(box.title, _LINE), says=says, lines=shown)

@@ -10,7 +10,7 @@ from packaging.version import Version
 
 from compat.advise.doctor.facts import MOST_READ
 from compat.advise.doctor.parse import PYTHON_PATTERNS, VERSION_PATTERN
-from compat.advise.message import Sign, flat, signs
+from compat.advise.message import flat, signs
 from compat.advise.request import label
 from compat.results.answer import Answer
 from compat.run.outcome import Failed, parse_outcome
@@ -34,7 +34,10 @@ def search_files(edition: Edition) -> Iterator[SiteFile]:
         "pythons": PYTHON_PATTERNS,
         "versions": VERSION_PATTERN,
     }
-    yield SiteFile(path=ENTRIES, content=json({"entries": search_entries(edition)}))
+    names = ("kind", "words", "also", "path")
+    own = [entry for report in edition.reports for entry in _entries(report)]
+    entries = [dict(zip(names, entry, strict=True)) for entry in (*own, *_documentation())]
+    yield SiteFile(path=ENTRIES, content=json({"entries": entries}))
     yield SiteFile(path=SIGNS, content=json(known))
 
 
@@ -47,12 +50,6 @@ _ALSO_CALLED = {
     "musl": "alpine",
 }
 Entry = tuple[str, str, str, str]
-
-
-def search_entries(edition: Edition) -> list[dict[str, str]]:
-    names = ("kind", "words", "also", "path")
-    entries = [entry for report in edition.reports for entry in _entries(report)]
-    return [dict(zip(names, entry, strict=True)) for entry in (*entries, *_documentation())]
 
 
 def _entries(report: MatrixReport) -> Iterator[Entry]:
@@ -103,20 +100,17 @@ def _documentation() -> Iterator[Entry]:
 
 def _library(report: MatrixReport) -> dict[str, Any]:
     matrix, releases = report.snapshot.matrix, map(str, subject_versions(report))
-    causes = [*_causes(report)]
     return {
         "name": report.name,
         "title": matrix.title,
         "subject": matrix.subject_axis.package,
         "home": address(page(report.name)),
         "releases": {each: address(page(report.name, "release", each)) for each in releases},
-        "causes": [
-            {"sentence": sentence, "path": path, "signs": signs} for sentence, path, signs in causes
-        ],
+        "causes": [*_causes(report)],
     }
 
 
-def _causes(report: MatrixReport) -> Iterator[tuple[str, str, tuple[Sign, ...]]]:
+def _causes(report: MatrixReport) -> Iterator[dict[str, Any]]:
     causes_page = address(page(report.name, "causes"))
     package, snapshot = report.snapshot.matrix.subject_axis.package, report.snapshot
     vanished_here = vanished(snapshot.entries, snapshot.matrix.subject)
@@ -129,12 +123,12 @@ def _causes(report: MatrixReport) -> Iterator[tuple[str, str, tuple[Sign, ...]]]
         if found_by and found_by[0] in gone:
             anchors[found_by[0]] = path
         elif found_by:
-            yield cause.sentence, path, found_by
+            yield {"sentence": cause.sentence, "path": path, "signs": found_by}
     for sign, lacking in gone.items():
         verb = "requires" if lacking.is_of_one else "require"
         requiring = f"which {package} {lacking.releases} {verb}"
         sentence = f"The package index has no {lacking.requirement}, {requiring}."
-        yield sentence, anchors[sign], (sign,)
+        yield {"sentence": sentence, "path": anchors[sign], "signs": (sign,)}
 
 
 def vanished(entries: Iterable[Answer], subject: str) -> list[Doc]:

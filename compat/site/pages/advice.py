@@ -3,22 +3,17 @@ known of one version of Python or of a package beside the subject.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, product
 
 from packaging.version import Version
 
 from compat.advise.answer import Recommended, Unproven
-from compat.advise.commands import Commands, commands
 from compat.advise.request import Goal, Request, exactly, label
 from compat.declare.matrix import Axis
 from compat.declare.platforms import own_name
-from compat.lock.lockfile import Lock
 from compat.policy.evaluation import VersionRelease, version_releases
 from compat.results.answer import Answer, representative
-from compat.results.lifted import lifted
 from compat.run.outcome import Failed
-from compat.site.edition import Edition, MatrixReport
-from compat.site.exports.lock_files import whereabouts
+from compat.site.edition import MatrixReport
 from compat.site.install_words import platform_title
 from compat.site.pages.results import (
     Doc,
@@ -61,20 +56,12 @@ def why_not(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
 def tiles(report: MatrixReport, proof: Answer) -> list[tuple[str, Version, bool]]:
     matrix = report.snapshot.matrix
     others = [axis for axis in matrix.axes[::-1] if axis.name != matrix.subject]
-    return [
-        (label(axis), proof.version(axis.name), axis.name == matrix.subject)
-        for axis in (matrix.subject_axis, *others)
-    ]
+    axes = (matrix.subject_axis, *others)
+    return [(label(a), proof.version(a.name), a.name == matrix.subject) for a in axes]
 
 
 def words(report: MatrixReport, proof: Answer) -> str:
     return ", ".join(f"{label} {version}" for label, version, _ in tiles(report, proof))
-
-
-def lock_commands(edition: Edition, report: MatrixReport, lock: Lock) -> Commands:
-    changed = lifted(report.facts, report.snapshot.by_id[lock.inputs.cell].cell, lock)
-    place, matrix = whereabouts(edition, report, lock.inputs), report.snapshot.matrix
-    return commands(lock, place, matrix, changed)
 
 
 def version_links(
@@ -82,18 +69,13 @@ def version_links(
 ) -> list[tuple[str, str]]:
     axes = [axis for axis in report.snapshot.matrix.axes if axis.name in coordinates]
     each = [(axis, coordinates[axis.name]) for axis in axes]
-    return [
-        (f"{label(a)} {version}", answer_path(report, {a.name: version})) for a, version in each
-    ]
+    return [(f"{label(a)} {v}", answer_path(report, {a.name: v})) for a, v in each]
 
 
 def answer_path(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
-    texts = [
-        f"{axis.short}{coordinates[axis.name]}"
-        for axis in report.snapshot.matrix.axes
-        if axis.name in coordinates
-    ]
-    return page(report.name, "advise", *(["-".join(texts)] if texts else []))
+    axes = [axis for axis in report.snapshot.matrix.axes if axis.name in coordinates]
+    text = "-".join(f"{axis.short}{coordinates[axis.name]}" for axis in axes)
+    return page(report.name, "advise", *filter(None, (text,)))
 
 
 def version_axes(report: MatrixReport) -> Iterator[tuple[Axis, Version]]:
@@ -101,14 +83,6 @@ def version_axes(report: MatrixReport) -> Iterator[tuple[Axis, Version]]:
         if axis.name != report.snapshot.matrix.subject:
             for version in report.advisor.ranks.positions[axis.name]:
                 yield axis, version
-
-
-def answer_pairs(report: MatrixReport) -> Iterator[dict[str, Version]]:
-    matrix, positions = report.snapshot.matrix, report.advisor.ranks.positions
-    axes = [axis.name for axis in matrix.axes if axis.name != matrix.subject]
-    for first, second in combinations(axes, 2):
-        for each in product(positions[first], positions[second]):
-            yield dict(zip((first, second), each, strict=True))
 
 
 def crossed(report: MatrixReport, axis: Axis) -> Doc:
@@ -163,11 +137,6 @@ def own_title(report: MatrixReport) -> str:
     return platform_title(own_name(report.snapshot.matrix.platform))
 
 
-def axis_names(axis: Axis) -> tuple[str, ...]:
-    """Return the names that an address or a pasted text may have for an axis."""
-    return tuple(dict.fromkeys(name.lower() for name in (axis.name, axis.short, label(axis))))
-
-
 def newest_words(report: MatrixReport, axis: Axis) -> str:
     """Return why no answer has the newest version of an axis; empty where one has it."""
     newest = max(report.advisor.ranks.positions[axis.name], default=None)
@@ -180,7 +149,6 @@ def newest_words(report: MatrixReport, axis: Axis) -> str:
 
 
 def red_outcomes(entries: Sequence[Answer]) -> list[tuple[str, str]]:
-    """Return the anchor and the sentence of the cause of each tested cell that failed."""
     failed = (entry.outcome for entry in entries if entry.is_tested)
     return [(cause_anchor(o), cause_sentence(o)) for o in failed if isinstance(o, Failed)]
 

@@ -1,8 +1,8 @@
 """The `site` room's list of pages: path, template, title and document of each."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from itertools import pairwise
+from itertools import combinations, pairwise, product
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -13,7 +13,6 @@ from compat.advise.request import label
 from compat.github.markdown import code, link, plain
 from compat.site.api.documents import as_of_documents
 from compat.site.edition import Edition, MatrixReport
-from compat.site.exports.pictures import matrix_badges
 from compat.site.install_words import platform_title
 from compat.site.pages import advice, reports, results
 from compat.site.paths import (
@@ -21,16 +20,15 @@ from compat.site.paths import (
     NOT_FOUND,
     SEARCH,
     api_path,
-    badge_path,
     cell_page,
     compared,
-    embed_path,
+    export_path,
     grid_part_path,
     grid_path,
     page,
 )
 from compat.site.wording import cut_text, day, place_words, without_path
-from compat.value import Value
+from compat.value import Value, grouped
 
 # The tabs; a page below them names the one that it belongs to.
 TABS: dict[str, str] = {
@@ -60,41 +58,14 @@ def section_paths(report: MatrixReport) -> dict[str, str]:
     return {section: page(report.name, section) for section in sections}
 
 
-def more(report: MatrixReport) -> list[tuple[str, str, str]]:
-    paths = section_paths(report)
-    below = [
-        (words, paths[name], SECTION_PAGES[name][2])
-        for name, words in SECTIONS.items()
-        if name in paths
-    ]
-    return [
-        *below,
-        ("Build on it", BUILD, "Badges, feeds, calendars, downloads, the API, a box to embed."),
-        ("Documentation", "about/index.html", "How results are made, and how to use compat."),
-    ]
-
-
-def badges(report: MatrixReport) -> list[tuple[str, str]]:
-    return [
-        (badge_path(report.name, *named), f"{badge.label}: {badge.message}")
-        for named, badge in matrix_badges(report)
-    ]
-
-
-def badge_markdown(edition: Edition, badge: tuple[str, str], matrix: str) -> str:
-    stem, words = badge
-    alternative = words.translate({ord(sign): "" for sign in "[]\\`"})
-    return f"[![{alternative}]({edition.url(f'{stem}.svg')})]({edition.url(page(matrix))})"
-
-
 # Longer ones are cut in lists of results; html-validate's rule long-title asks for the same.
 LONGEST_TITLE = 70
 ASKED = "What is wrong, and how do you know?"
 
 
 class Page(Value, frozen=True, kw_only=True):
-    """A page: its path, its template, its title, its document, made when needed, and a sentence for
-    search engines, empty where the title says it.
+    """A page: its path, its template, its title, what it is about (its template asks the report for
+    the rest), and a sentence for search engines, empty where the title says it.
 
     `matrix` is the report that it is of, None for a page of the whole site; `section` its entry in
     the menu. `canonical` is another path that has the same content, or to which this page sends its
@@ -105,7 +76,7 @@ class Page(Value, frozen=True, kw_only=True):
     path: str
     template: str
     title: str
-    document: Callable[[], Any]
+    view: Any = None
     about: str = ""
     matrix: str | None = None
     section: str = ""
@@ -146,21 +117,21 @@ def pages(edition: Edition) -> Iterator[Page]:
     yield from _whole_site(edition)
     for report in edition.reports:
         for of_matrix in (
-            *(_sections, _causes, _grids, _answers, _capabilities, _policy, _releases, _cells),
+            *(_sections, _causes, _grids, _answers, _capabilities, _releases, _cells),
         ):
             yield from of_matrix(report)
 
 
-def _of(report: MatrixReport | None, path: str, template: str, title: str,
-        document: Callable[[], Any], section: str = "", **more: Any) -> Page:  # fmt: skip
+def _of(report: MatrixReport | None, path: str, template: str, title: str, view: Any = None,
+        section: str = "", **more: Any) -> Page:  # fmt: skip
     return Page(
-        path=path, template=f"{template}.html", title=title, document=document,
+        path=path, template=f"{template}.html", title=title, view=view,
         matrix=None if report is None else report.name, section=section, **more,
     )  # fmt: skip
 
 
 def alias(path: str, target: str) -> Page:
-    return _of(None, path, "moved", "", lambda: target, canonical=target)
+    return _of(None, path, "moved", "", target, canonical=target)
 
 
 def _whole_site(edition: Edition) -> Iterator[Page]:
@@ -168,18 +139,18 @@ def _whole_site(edition: Edition) -> Iterator[Page]:
     of = partial(_of, None)
     title = titled(f"Tested versions of {titles}", "Tested versions of libraries")
     about = "Which versions of a library work together: installed from lock files and tested."
-    yield of("index.html", "front", title, _nothing, about=about)
+    yield of("index.html", "front", title, about=about)
     about = "Libraries, releases, capabilities, causes, packages and documentation."
-    yield of(SEARCH, "search", "Search", _nothing, about=about)
+    yield of(SEARCH, "search", "Search", about=about)
     about = "Badges, feeds, calendars, downloads, the API and a box for other pages."
-    yield of(BUILD, "build", "Build on it", _nothing, about=about)
+    yield of(BUILD, "build", "Build on it", about=about)
     missing = "There is no such page"
-    yield of(NOT_FOUND, "missing", missing, _nothing, canonical="index.html")
+    yield of(NOT_FOUND, "missing", missing, canonical="index.html")
     for report in edition.reports:
         title, home = f"{report.snapshot.matrix.title}: what works with what", page(report.name)
         about = f"What works with {report.snapshot.matrix.title}, for each Python."
-        box = partial(advice.embed_box, report)
-        yield of(embed_path(report.name), "embed", title, box, about=about, canonical=home)
+        more = {"about": about, "canonical": home}
+        yield _of(report, export_path("embed", report.name), "embed", title, **more)
     # The sections of the first report answer without its name too, so that short addresses work.
     names, first = {report.name for report in edition.reports}, edition.reports[0]
     short = section_paths(first) | {old: page(first.name, new) for old, new in JOINED.items()}
@@ -193,9 +164,9 @@ def _sections(report: MatrixReport) -> Iterator[Page]:
     paths = section_paths(report)
 
     def of(section: str, path: str, tab: str, **more: Any) -> Page:
-        view, words, about = SECTION_PAGES[section]
-        document, head = partial(view, report), words.format(title)
-        return _of(report, path, section, head, document, tab, about=about, **more)
+        words, about = SECTION_PAGES[section]
+        head = words.format(title)
+        return _of(report, path, section, head, section=tab, about=about, **more)
 
     yield of("home", page(report.name), "advise")
     # The same at its old address, where questions that were shared begin.
@@ -208,23 +179,26 @@ def _sections(report: MatrixReport) -> Iterator[Page]:
             yield of(section, paths[section], tab, facts=facts, data=data)
     for old, new in JOINED.items():
         yield alias(page(report.name, old), paths[new])
+    for proposal in report.proposals:
+        path, head = page(report.name, "proposals", proposal.id), reports.title_of(proposal)
+        yield _of(report, path, "proposal", head, proposal, "roadmap")
 
 
-SECTION_PAGES: dict[str, tuple[Callable[[MatrixReport], Any], str, str]] = {
-    "home": (lambda _: None, "{}: what do I install?", "Tested versions, and how to install them."),
-    "plain": (results.plain_page, "{}: does pip install work?",
+SECTION_PAGES: dict[str, tuple[str, str]] = {
+    "home": ("{}: what do I install?", "Tested versions, and how to install them."),
+    "plain": ("{}: does pip install work?",
               "What pip install does today, on each Python and platform."),
-    "roadmap": (reports.roadmap, "{}: which minimum versions move, and when?",
+    "roadmap": ("{}: which minimum versions move, and when?",
                 "Each minimum version: what it can move to, when, and what blocks it."),
-    "more": (more, "More about {}", "Causes, changes, charts and reliability."),
-    "causes": (results.causes, "{}: why things do not work",
+    "more": ("More about {}", "Causes, changes, charts and reliability."),
+    "causes": ("{}: why things do not work",
                "Why combinations fail: each cause with its cells and releases."),
-    "charts": (reports.charts, "{} over the releases",
+    "charts": ("{} over the releases",
                "Measurements that changed from a release on."),
-    "changes": (results.changes, "{}: what changed", "Verdicts that changed, newest first."),
-    "reliability": (results.reliability, "{}: how reliable are the results?",
+    "changes": ("{}: what changed", "Verdicts that changed, newest first."),
+    "reliability": ("{}: how reliable are the results?",
                     "How many runs, how old, in which sandbox, and what is flaky."),
-    "lanes": (lambda _: None, "{}: lowest versions and pre-releases",
+    "lanes": ("{}: lowest versions and pre-releases",
               "Lowest declared versions, and pre-releases of dependencies."),
 }  # fmt: skip
 
@@ -235,15 +209,7 @@ def _causes(report: MatrixReport) -> Iterator[Page]:
         path = page(report.name, "causes", cause.anchor)
         title = titled(without_path(cause.sentence))
         facts = (("cause", cause.outcome),)
-        yield _of(report, path, "cause", title, partial(_same, cause), "more", facts=facts)
-
-
-def _same(document: Any) -> Any:
-    return document
-
-
-def _nothing() -> None:
-    """What a page has whose template asks the edition and its report alone."""
+        yield _of(report, path, "cause", title, cause, "more", facts=facts)
 
 
 def _grids(report: MatrixReport) -> Iterator[Page]:
@@ -257,12 +223,12 @@ def _grids(report: MatrixReport) -> Iterator[Page]:
         data = (api_path(report.name, "cells"),)
         return _of(
             report, path, "grid", titled(f"What works with {words}?", words),
-            partial(results.grid, report, python, number), "grid",
+            (python, number), "grid",
             canonical=canonical, facts=(("grid", where),), data=data,
         )  # fmt: skip
 
     yield of(main, 0, page(report.name, "grid"), grid_path(report.name, main))
-    for python in (*report.board, None):
+    for python in report.board:
         for number in range(len(results.grid_parts(report, python))):
             yield of(python, number, grid_part_path(report.name, python, number))
 
@@ -273,15 +239,16 @@ def _answers(report: MatrixReport) -> Iterator[Page]:
     for name in matrix.platforms:
         where, path = platform_title(name), page(report.name, "advise", name)
         words = titled(f"{title} on {where}", where)
-        yield of(path, "platform", words, partial(_same, name))
+        yield of(path, "platform", words, name)
     for axis, version in advice.version_axes(report):
         words, path = f"{label(axis)} {version}", advice.answer_path(report, {axis.name: version})
         head = titled(f"{title} with {words}", words)
-        yield of(path, "version", head, partial(_same, (axis, version)))
-    for pair in advice.answer_pairs(report):
+        yield of(path, "version", head, (axis, version))
+    versions = grouped((axis.name, (axis.name, each)) for axis, each in advice.version_axes(report))
+    for pair in (dict(p) for two in combinations(versions.values(), 2) for p in product(*two)):
         words = " and ".join(words for words, _ in advice.version_links(report, pair))
         head = titled(f"What to install for {title} with {words}", f"{title} with {words}")
-        yield of(advice.answer_path(report, pair), "answer", head, partial(_same, pair))
+        yield of(advice.answer_path(report, pair), "answer", head, pair)
     for proof in report.advisor.proofs:
         yield alias(page(report.name, "advise", proof.id), cell_page(proof.cell))
 
@@ -289,21 +256,13 @@ def _answers(report: MatrixReport) -> Iterator[Page]:
 def _capabilities(report: MatrixReport) -> Iterator[Page]:
     title, path = report.snapshot.matrix.title, page(report.name, "cap")
     head = f"What {title} can do, release by release"
-    yield _of(report, path, "capabilities", head, partial(results.capability_list, report), "cap")
+    yield _of(report, path, "capabilities", head, section="cap")
     for name in results.capability_ids(report):
-        words, document = report.title(name), partial(results.capability_view, report, name)
+        words = report.title(name)
         head = titled(f"{words}: since when, in {title}", f"{words}: since when")
-        more: dict[str, Any] = {"facts": (("capability", name),)}
-        more["data"] = (api_path(report.name, "capabilities", name),)
-        path = page(report.name, "cap", name)
-        yield _of(report, path, "capability", head, document, "cap", **more)
-
-
-def _policy(report: MatrixReport) -> Iterator[Page]:
-    for proposal in report.proposals:
-        path, title = page(report.name, "proposals", proposal.id), reports.title_of(proposal)
-        document = partial(_same, proposal)
-        yield _of(report, path, "proposal", title, document, "roadmap")
+        data = (api_path(report.name, "capabilities", name),)
+        path, facts = page(report.name, "cap", name), (("capability", name),)
+        yield _of(report, path, "capability", head, name, "cap", facts=facts, data=data)
 
 
 def _releases(report: MatrixReport) -> Iterator[Page]:
@@ -311,20 +270,19 @@ def _releases(report: MatrixReport) -> Iterator[Page]:
     of, package = partial(_of, report), axis.package
     for version in versions:
         words, path = f"{package} {version}", page(report.name, "release", str(version))
-        document = partial(_same, version)
         data = (api_path(report.name, "releases", axis.name, str(version)),)
         facts = (("release", words),)
-        yield of(path, "release", words, document, "grid", facts=facts, data=data)
+        yield of(path, "release", words, version, "grid", facts=facts, data=data)
     head = titled(f"Compare two releases of {package}", "Compare two releases")
     path = page(report.name, "compare")
-    yield of(path, "compare_any", head, lambda: versions[::-1], "grid")
+    yield of(path, "compare_any", head, versions[::-1], "grid")
     for old, new in pairwise(versions):
         path = page(report.name, "compare", f"{old}...{new}")
         yield alias(path, compared(report.name, str(old), str(new)))
     for past in as_of_documents(report):
         head = f"{report.snapshot.matrix.title} as of {day(past.day)}"
         path = page(report.name, "as-of", str(past.day))
-        yield of(path, "as_of", head, partial(_same, past), "more")
+        yield of(path, "as_of", head, past, "more")
     for name, ends in (("latest", versions[-1:]), ("oldest", versions[:1])):
         for end in ends:
             yield alias(page(report.name, "release", name), page(report.name, "release", str(end)))
@@ -335,7 +293,6 @@ def _cells(report: MatrixReport) -> Iterator[Page]:
         place = place_words(entry.cell, report.snapshot.matrix)
         style = report.style(entry)
         head = titled(f"{place}: {style.word}", f"{place}: {style.brief}", place)
-        document = partial(_same, entry)
         facts = (
             ("cell", entry.id),
             ("verdict", entry.kind),
@@ -343,6 +300,7 @@ def _cells(report: MatrixReport) -> Iterator[Page]:
             *((("last tested", str(entry.latest)),) if entry.latest is not None else ()),
         )
         data = (api_path(report.name, "cells", entry.id),)
-        path = cell_page(entry.cell)
-        more: dict[str, Any] = {"about": f"These versions {style.sentence}."}
-        yield _of(report, path, "cell", head, document, "grid", facts=facts, data=data, **more)
+        yield _of(
+            report, cell_page(entry.cell), "cell", head, entry, "grid",
+            about=f"These versions {style.sentence}.", facts=facts, data=data,
+        )  # fmt: skip

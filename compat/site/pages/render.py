@@ -1,7 +1,5 @@
 """The `site` room's printer: pages -> HTML with Jinja templates, and the static files."""
 
-import datetime
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -10,7 +8,7 @@ from importlib import metadata, resources
 from inspect import isfunction
 from itertools import chain
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, ModuleType, SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,10 +23,10 @@ from compat.advise import request
 from compat.policy import calendar, propose
 from compat.results import answer, table
 from compat.results.answer import Answer
-from compat.results.record import Capability
 from compat.site import install_words, paths, status, why_words, wording
 from compat.site.api import documents
 from compat.site.edition import Edition, MatrixReport, SiteFile
+from compat.site.exports import lock_files, pictures
 from compat.site.pages import advice, page_list, reports, results
 from compat.site.pages.page_list import Page, pages, problem_link, section_paths
 from compat.site.pages.results import Doc
@@ -82,6 +80,7 @@ class Printer:
             finalize=printable,
         )
         self._environment.filters |= _of_modules(_functions) | _FILTERS | _filters_of(edition)
+        self._environment.tests["paged"] = results.entry_page
         self._environment.globals |= _of_modules(
             lambda module: filter(str.isupper, vars(module))
         ) | {
@@ -114,7 +113,12 @@ class Printer:
                 path=page_path,
                 template="about.html",
                 title=first.removeprefix("# "),
-                document=partial(_about_view, text, contents, page_path),
+                view=SimpleNamespace(
+                    text=documentation_html(text, page_path),
+                    contents=Markup(
+                        re.sub(r' id="[^"]*"', "", documentation_html(contents, page_path))
+                    ),
+                ),
             )
 
     def html(self, page: Page) -> bytes:
@@ -124,7 +128,7 @@ class Printer:
             page.template,
             page.path,
             page=page,
-            view=page.document(),
+            view=page.view,
             report=report,
             menu=Doc(home=paths.page(report.name), paths=section_paths(report)),
             problem_link=problem_link(self.edition, page),
@@ -162,7 +166,7 @@ def printable(value: Any) -> Any:
 
 
 @lru_cache(maxsize=64)
-def html_of_markdown(text: str) -> Markup:
+def documentation_html(text: str, path: str) -> Markup:
     rendered = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
     first, *rest = rendered.replace("</table>", "</table></section>").split("<table>")
     # Each region of a page needs a name of its own.
@@ -171,10 +175,6 @@ def html_of_markdown(text: str) -> Markup:
         f'<section class="scroll" aria-label="Table {number}" tabindex="0"><table>{part}'
         for number, part in enumerate(rest, start=1)
     )
-    return Markup("".join((first, *tables)))
-
-
-def documentation_html(text: str, path: str) -> Markup:
     prefix = "../" * path.count("/")
 
     def address(match: re.Match[str]) -> str:
@@ -182,17 +182,11 @@ def documentation_html(text: str, path: str) -> Markup:
 
     # Long lines scroll inside their block, and what scrolls must be reachable by keyboard.
     # https://dequeuniversity.com/rules/axe/4.10/scrollable-region-focusable
-    # A Markup would escape what is put in.
-    rendered = str(html_of_markdown(text)).replace("<pre>", '<pre tabindex="0">')
+    rendered = "".join((first, *tables)).replace("<pre>", '<pre tabindex="0">')
     rendered = _HEADING.sub(
         lambda found: f'<{found[1]} id="{heading_id(found[2])}">{found[2]}</{found[1]}>', rendered
     )
     return Markup(_BETWEEN_FILES.sub(address, rendered))
-
-
-def _about_view(text: str, contents: str, path: str) -> dict[str, Markup]:
-    sidebar = re.sub(r' id="[^"]*"', "", documentation_html(contents, path))
-    return {"text": documentation_html(text, path), "contents": Markup(sidebar)}
 
 
 def heading_id(heading: str) -> str:
@@ -203,19 +197,6 @@ def heading_id(heading: str) -> str:
 def assets() -> Path:
     # In the repository a link to `site/`, and `pages/` in it one to `docs/`; a wheel has the files.
     return Path(str(resources.files("compat.site"))) / "assets"
-
-
-def generation() -> str:
-    """Return a digest of the installed code and templates: a change renders every file again."""
-    package = Path(str(resources.files("compat")))
-    total = hashlib.sha256()
-    sources = {path.relative_to(package): path for path in package.rglob("*.py")}
-    # Listed by itself: rglob goes through a link only where it begins at it (until Python 3.13,
-    # which has an option).
-    sources |= {path.relative_to(package): path for path in assets().rglob("*") if path.is_file()}
-    for name, path in sorted(sources.items()):
-        total.update(name.as_posix().encode() + b"\0" + path.read_bytes())
-    return total.hexdigest()
 
 
 @pass_context
@@ -242,29 +223,11 @@ def ticked(text: str) -> Markup:
     return Markup("").join(shown)
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
 def sentence(text: str) -> str:
     text = wording.plain_dates(text)
     first = text.partition(" ")[0]
     begun = text[:1].upper() + text[1:] if first.isalpha() else text
     return begun if begun.endswith((".", "!", "?")) else f"{begun}."
-
-
-def _day(value: datetime.date | datetime.datetime) -> str:
-    return wording.day(value.date() if isinstance(value, datetime.datetime) else value)
-
-
-def _lines(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.split("\n"))
-
-
-def _why(capability: Capability) -> str:
-    if capability.cause:
-        return f"{wording.cause_words(capability.cause)}: {capability.subject}"
-    return capability.subject
 
 
 def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
@@ -284,8 +247,9 @@ def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
         "card": shown(lambda report, e: report.advisor.card(e) if e.is_proof else None),
         "tiles": shown(advice.tiles),
         "words": shown(advice.words),
-        "markdown": partial(page_list.badge_markdown, edition),
-        "commands": lambda lock, report: advice.lock_commands(edition, report, lock),
+        "commands": lambda card, report: lock_files.lock_commands(
+            edition, report, card.lock, card.lifted
+        ),
     }
 
 
@@ -293,7 +257,7 @@ def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
 # as they are.
 _MODULES = (
     *(errors, request, calendar, propose, answer, table, install_words, status, why_words),
-    *(documents, page_list, reports, results, advice, wording),
+    *(documents, page_list, reports, results, advice, wording, pictures),
 )
 
 
@@ -307,12 +271,10 @@ def _functions(module: ModuleType) -> list[str]:
 
 
 _FILTERS = {
-    "why": _why,
     "tally": lambda values: Counter(values).most_common(),
     "to": _to,
-    "lines": _lines,
-    "day": _day,
-    "number": _number,
+    "lines": lambda text: "\n".join(line.rstrip() for line in text.split("\n")),
+    "number": lambda value: f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}",
     "sentence": sentence,
     "ticked": ticked,
     "segment": paths.segment,

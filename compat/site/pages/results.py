@@ -6,9 +6,7 @@ import datetime
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,9 +30,9 @@ from compat.results.installs import (
     on_platforms,
     plain_installs,
 )
-from compat.results.record import Capability, Record
+from compat.results.record import Capability, Record, Status
 from compat.run.outcome import Failed, Outcome, parse_outcome
-from compat.site.edition import Board, MatrixReport, Versions
+from compat.site.edition import Board, MatrixReport, Versions, once
 from compat.site.history import Event
 from compat.site.install_words import (
     by_python,
@@ -43,7 +41,7 @@ from compat.site.install_words import (
     plain_command,
     platform_title,
 )
-from compat.site.paths import cell_page, grid_part_path, grid_path, page
+from compat.site.paths import cell_page, grid_path, page
 from compat.site.status import (
     EXPECTED,
     STYLES,
@@ -75,17 +73,20 @@ class Doc(SimpleNamespace):
     """
 
 
-def place_view(entries: Sequence[Answer], matrix: Matrix, pythons: Sequence[str] = ()) -> Doc:
-    """Return the place of these entries as a grid shows it; `pythons`, where there are any, are
-    named instead of its own. `path` is empty where its representative cell has no page.
+def place_view(entries: Sequence[Answer], matrix: Matrix) -> Doc:
+    """Return the place of these entries as a grid shows it; of several Pythons, those that have its
+    style are named. `path` is empty where its representative cell has no page.
     """
     spoken, style = representative(entries), place_style(entries)
+    by_python = grouped((python_of(entry.cell, matrix), entry) for entry in entries)
     where = place_words(spoken.cell, matrix)
-    if pythons:
-        where = where.removesuffix(str(python_of(spoken.cell, matrix))) + listed(pythons)
+    if len(by_python) > 1:
+        every = sorted(by_python.items())
+        alike = [str(python) for python, group in every if place_style(group) == style]
+        where = where.removesuffix(str(python_of(spoken.cell, matrix))) + listed(alike)
     tested = f", tested {day(spoken.latest)}" if spoken.latest is not None else ""
     recipe = f", {recipe_words(spoken)}" if style.state in ("partial", "broken", "flaky") else ""
-    is_old = _is_old(spoken)
+    is_old = spoken.stale and spoken.is_tested
     old = ", to be tested again" if is_old else ""
     # A cell of a checkout has no page that names what fails.
     lost = f": {listed(spoken.fails)} fails" if spoken.cell.is_local and spoken.fails else ""
@@ -97,43 +98,24 @@ def place_view(entries: Sequence[Answer], matrix: Matrix, pythons: Sequence[str]
     )
 
 
-def has_page(entry: Answer) -> bool:
-    is_known = bool(entry.runs) or entry.lock_digest is not None
-    return is_known and not entry.cell.is_local
-
-
 def entry_page(entry: Answer) -> str:
-    return cell_page(entry.cell) if has_page(entry) else ""
+    """Return the page of a cell that has one, else an empty text."""
+    is_known = bool(entry.runs) or entry.lock_digest is not None
+    return cell_page(entry.cell) if is_known and not entry.cell.is_local else ""
 
 
 def look(entry: Answer, siblings: Sequence[Answer] = ()) -> StatusStyle:
     """Return how a cell is shown: what is to be tested again has a mark in its corner."""
     style = style_of(entry, siblings)
-    return replace(style, css=f"{style.css} stale") if _is_old(entry) else style
-
-
-def _is_old(entry: Answer) -> bool:
     # What is inferred has no run that could be old.
-    return entry.stale and entry.is_tested
+    is_old = entry.stale and entry.is_tested
+    return replace(style, css=f"{style.css} stale") if is_old else style
 
 
 def recipe_words(entry: Answer) -> str:
     return UNCHANGED_WORDS if entry.is_unchanged else RECIPE_WORDS[entry.cell.recipe]
 
 
-CHANGES: dict[ChangeKind, str] = {
-    "regressed": "Regression",
-    "fixed": "Fix",
-    "spurious": "Flaky result",
-    "new": "First result",
-    "gone": "No result any more",
-    "same": "Unchanged",
-}
-# What another suite finds is no change of the versions.
-OTHER_TESTS: dict[ChangeKind, str] = {
-    "regressed": "New tests found problems",
-    "fixed": "Changed tests found fewer problems",
-}
 _ORDER: tuple[ChangeKind, ...] = ("regressed", "fixed", "spurious", "new", "gone", "same")
 _MOST_CELLS = 200
 _MOST_DAYS = 30
@@ -150,14 +132,11 @@ def _without_line(outcome: Outcome) -> str:
     return str(replace(outcome, at="") if isinstance(outcome, Failed) else outcome)
 
 
+@once
 def causes(report: MatrixReport) -> Doc:
     """Return all causes, the most common first; `ruled_out` has kinds of obstacles with their most
     common sentences, `inferred` from what cells are known that nobody tried.
     """
-    return report.snapshot.once("causes", lambda: _causes(report))
-
-
-def _causes(report: MatrixReport) -> Doc:
     red: dict[str, list[Answer]] = {}
     undecided: dict[str, list[Answer]] = {}
     kinds, grounds = Counter[Kind](), Counter[str]()
@@ -198,6 +177,8 @@ def _folded(
     for text, entries in sorted(by_outcome.items(), key=lambda item: (-len(item[1]), item[0])):
         outcome, known = parse_outcome(text), map(report.snapshot.explained, entries)
         days = [e.since for e in entries if e.since is not None]
+        versions = sorted({entry.cell.on(subject).version for entry in entries})
+        few, ends = len(versions) == 1, f"{versions[0]} to {versions[-1]}"
         fails = all(entry.kind in ("works", "partial") for entry in entries)
         folded.append(
             Doc(
@@ -207,7 +188,7 @@ def _folded(
                 known=next(filter(None, known), None),
                 count=len(entries),
                 releases=ranges((entry.cell.on(subject).number for entry in entries), every),
-                span=_span({entry.cell.on(subject).version for entry in entries}),
+                span=str(versions[0]) if few else f"{ends} ({len(versions)})",
                 since=min(days, default=None),
                 whose="capability" if fails else "combination",
                 cells=entries[:_MOST_CELLS],
@@ -217,26 +198,20 @@ def _folded(
     return folded
 
 
-def _span(versions: Collection[Version]) -> str:
-    first, last = min(versions), max(versions)
-    return f"{first}" if first == last else f"{first} to {last} ({len(versions)})"
-
-
 def changes(report: MatrixReport) -> Doc:
-    days = []
-    for date, group in groupby(report.events, key=lambda event: event.moment.date()):
-        every = [*group]
-        changed = sorted((e for e in every if e.change.kind != "new"), key=_order)
-        days.append((date, changed, len(every) - len(changed)))
-    news = [changed for changed in days if changed[1]]
-    count = sum(len(changed) for _, changed, _ in news)
-    shown = news[:_MOST_DAYS]
+    by_day = grouped((event.moment.date(), event) for event in report.events)
+    changed = {
+        date: sorted((e for e in every if e.change.kind != "new"), key=_order)
+        for date, every in by_day.items()
+    }
+    firsts = [(date, len(by_day[date]) - len(news)) for date, news in changed.items()]
+    days = [(date, news) for date, news in changed.items() if news]
     return Doc(
-        days=shown,
-        count=count,
-        left_out=count - sum(len(changed) for _, changed, _ in shown),
-        first=sum(first for _, _, first in days),
-        firsts=[(date, first) for date, _, first in days if first][:_MOST_DAYS],
+        days=days[:_MOST_DAYS],
+        count=sum(len(news) for _, news in days),
+        left_out=sum(len(news) for _, news in days[_MOST_DAYS:]),
+        first=sum(first for _, first in firsts),
+        firsts=[(date, first) for date, first in firsts if first][:_MOST_DAYS],
     )
 
 
@@ -247,24 +222,6 @@ def newest(report: MatrixReport, most: int) -> list[Event]:
 
 def _order(event: Event) -> tuple[float, int]:
     return -event.moment.date().toordinal(), _ORDER.index(event.change.kind)
-
-
-def heading(event: Event) -> str:
-    kind, beside = event.change.kind, event.beside
-    if "suite" not in beside or kind not in OTHER_TESTS:
-        return CHANGES[kind]
-    others = "changed too" if "lock" in beside else "did not change"
-    return f"{OTHER_TESTS[kind]}; the packages {others}"
-
-
-def why_changed(event: Event) -> str:
-    change, verdict = event.change, event.verdict
-    if change.lost:
-        return f"No longer works: {listed(change.lost)}."
-    if change.gained:
-        return f"Works now: {listed(change.gained)}."
-    is_red = verdict.kind != "works"
-    return cause_sentence(verdict.outcome) if is_red and verdict.outcome is not None else ""
 
 
 def matrix_health(report: MatrixReport) -> Doc:
@@ -338,7 +295,6 @@ def plain_page(report: MatrixReport) -> Doc:
 
 
 def platform_facts(report: MatrixReport) -> list[Doc]:
-    """Return the other platforms that the matrix asks about, with what is known of each."""
     installs = report.snapshot.platform_installs
     package = report.snapshot.matrix.subject_axis.package
     return [
@@ -380,13 +336,6 @@ def release_installs(report: MatrixReport, version: Version) -> Doc:
     )
 
 
-def install_evidence(install: Install) -> str:
-    if install.on is None:
-        return install.evidence if install.platform else "by metadata"
-    word = "tested" if install.ground == "run" else "asked"
-    return f"{install.evidence if install.platform else word} on {day(install.on)}"
-
-
 SHORT = {"yes": "works", "no": "fails", "absent": "absent", "unknown": "not tested"}
 _MOST_FAILING = 20
 
@@ -399,63 +348,70 @@ def failing(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
     return failing_words(entry, report.title)
 
 
+# What each release, oldest first, says of a capability.
+Results = Sequence[tuple[Version, Capability | None]]
+
+
 def capability_list(report: MatrixReport) -> list[tuple[str, list[Doc]]]:
-    """Return all capabilities by group, each with the ranges of releases of each result, the newest
-    first.
-    """
     groups = itertools.groupby(report.asked, group_of)
     return [(group, [_line(report, name) for name in names]) for group, names in groups]
 
 
 def capability_view(report: MatrixReport, name: str) -> Doc:
     undescribed = Described(id=name, title=name, says="", file="", line=0, code="")
+    results = [(column.version, column.capability(name)) for column in report.columns]
+    every, subject = report.results.get(name, ()), report.snapshot.matrix.subject
+    by_cause = grouped(
+        ((capability.cause, capability.subject.partition(" (")[0]), (entry, capability))
+        for entry, capability in every
+        if capability.status == "no"
+    )
+    failures = []
+    for (cause, why), cells in sorted(by_cause.items(), key=lambda item: -len(item[1])):
+        known = (report.snapshot.explained(entry, capability) for entry, capability in cells)
+        failures.append(
+            Doc(
+                why=cause_words(cause) + (f": {cut_text(why, 300)}" if why else ""),
+                known=next(filter(None, known), None),
+                cells=[entry for entry, _ in cells[:_MOST_FAILING]],
+                more=max(0, len(cells) - _MOST_FAILING),
+            )
+        )
     return Doc(
         test=report.titles.get(name) or undescribed,
-        statements=capability_statements(_spans(report, name)),
-        failures=_failures(report, name),
+        statements=capability_statements(results),
+        failures=failures,
+        statuses=grouped((entry.cell.on(subject).version, own.status) for entry, own in every),
     )
 
 
-def _spans(report: MatrixReport, name: str) -> list[Doc]:
-    return stretches([(column.version, column.capability(name)) for column in report.columns])
+def _by_status(results: Results) -> list[tuple[Status, str, list[tuple[str, Capability]]]]:
+    """Return each status in turn, between which releases, and the results of these."""
+    asked = [(str(version), own) for version, own in results if own is not None]
+    groups = [[*group] for _, group in itertools.groupby(asked, lambda pair: pair[1].status)]
+    return [
+        (group[0][1].status, where(group[0][0], group[-1][0], number, len(groups)), group)
+        for number, group in enumerate(groups)
+    ]
 
 
-def stretches(by_release: Iterable[tuple[Version, Capability | None]]) -> list[Doc]:
-    asked = [(version, capability) for version, capability in by_release if capability is not None]
-
-    def alike(pair: tuple[Version, Capability]) -> tuple[str, str, str]:
-        status, missing = pair[1].status, ", ".join(pair[1].missing)
-        return status, pair[1].spelling if status == "yes" else "", missing
-
-    spans = []
-    for (status, spelling, missing), group in itertools.groupby(asked, key=alike):
-        versions = [str(version) for version, _ in group]
-        ends = {"first": versions[0], "last": versions[-1], "count": len(versions)}
-        spans.append(Doc(**ends, status=status, spelling=spelling, missing=missing))
-    return spans
-
-
-def capability_statements(spans: Sequence[Doc]) -> tuple[str, ...]:
-    alike = _by_status(spans)
-    statements = tuple(_statement(group, number, len(alike)) for number, group in enumerate(alike))
-    return statements or ("Not tested in any release yet.",)
-
-
-def _by_status(spans: Sequence[Doc]) -> list[list[Doc]]:
-    return [[*group] for _, group in itertools.groupby(spans, key=lambda span: span.status)]
-
-
-def _statement(group: Sequence[Doc], number: int, of: int) -> str:
-    place, status = where(group[0].first, group[-1].last, number, of), group[0].status
-    more = ""
-    if status == "yes":
-        named = [(s.spelling, "" if s is group[-1] else f" until {s.last}") for s in group]
-        names = "; then ".join(f"called {name}{until}" for name, until in named if name)
-        more = f", {names}" if names else ""
-    elif status == "absent":
-        missing = next((span.missing for span in group if span.missing), "")
-        more = f": looked for {missing}" if missing else ""
-    return f"{SHORT[status].capitalize()} {place}{more}."
+def capability_statements(results: Results) -> tuple[str, ...]:
+    statements = []
+    for status, place, group in _by_status(results):
+        more = ""
+        if status == "yes":
+            alike = [[*own] for _, own in itertools.groupby(group, lambda pair: pair[1].spelling)]
+            names = "; then ".join(
+                f"called {own[0][1].spelling}{'' if own is alike[-1] else f' until {own[-1][0]}'}"
+                for own in alike
+                if own[0][1].spelling
+            )
+            more = f", {names}" if names else ""
+        elif status == "absent":
+            missing = next((own.missing for _, own in group if own.missing), ())
+            more = f": looked for {', '.join(missing)}" if missing else ""
+        statements.append(f"{SHORT[status].capitalize()} {place}{more}.")
+    return tuple(statements) or ("Not tested in any release yet.",)
 
 
 def where(first: str, last: str, number: int, of: int) -> str:
@@ -470,34 +426,11 @@ def where(first: str, last: str, number: int, of: int) -> str:
 
 
 def _line(report: MatrixReport, name: str) -> Doc:
-    alike = _by_status(_spans(report, name))
-    ranges = [
-        (group[0].status, where(group[0].first, group[-1].last, number, len(alike)))
-        for number, group in enumerate(alike)
-    ]
-    now = alike[-1][0].status if alike else "unknown"
-    kinds = ["changes"] * (len(alike) > 1) + ["failing"] * (now == "no")
+    results = [(column.version, column.capability(name)) for column in report.columns]
+    ranges = [(status, place) for status, place, _ in _by_status(results)]
+    fails = "no" in [status for status, _ in ranges[-1:]]
+    kinds = ["changes"] * (len(ranges) > 1) + ["failing"] * fails
     return Doc(id=name, ranges=ranges[::-1], kinds=" ".join(kinds))
-
-
-def _failures(report: MatrixReport, name: str) -> list[Doc]:
-    by_cause = grouped(
-        ((capability.cause, capability.subject.partition(" (")[0]), (entry, capability))
-        for entry, capability in report.results.get(name, ())
-        if capability.status == "no"
-    )
-    failures = []
-    for (cause, subject), cells in sorted(by_cause.items(), key=lambda item: -len(item[1])):
-        known = (report.snapshot.explained(entry, capability) for entry, capability in cells)
-        failures.append(
-            Doc(
-                why=cause_words(cause) + (f": {cut_text(subject, 300)}" if subject else ""),
-                known=next(filter(None, known), None),
-                cells=[entry for entry, _ in cells[:_MOST_FAILING]],
-                more=max(0, len(cells) - _MOST_FAILING),
-            )
-        )
-    return failures
 
 
 PROVEN = ("works", "decayed", "relaxed", "partial")
@@ -516,35 +449,35 @@ def main_python(report: MatrixReport) -> Version | None:
 
     None, for all of them, where the matrix has no cell: nothing is on the index yet.
     """
-    counted = {python: _counts(board) for python, board in report.board.items()}
+    *counted, _ = [(python, _counts(board)) for python, board in report.board.items()]
     for counts in (0, 1):
-        pythons = [python for python, numbers in counted.items() if numbers[counts]]
+        pythons = [python for python, numbers in counted if numbers[counts]]
         if pythons:
             return pythons[-1]
-    return [*counted][-1] if counted else None
+    return counted[-1][0] if counted else None
 
 
 def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
     """Return that page of the grid of one Python, or with None of that of all: each place as it is
-    on the best of them. `parts` are the pages of a grid that has several, `hidden` counts the
-    releases about which there is nothing to say on this Python, and `narrowed` are the columns that
-    are left out: no release admits them, and nothing works there.
+    on the best of them. `hidden` counts the releases about which there is nothing to say on this
+    Python, and `narrowed` are the columns that are left out: no release admits them, and nothing
+    works there.
     """
     matrix, parts = report.snapshot.matrix, grid_parts(report, python)
-    places, every_shown = _places(report, python), _shown_places(report, python)
+    places, every_shown = report.board[python], _shown_places(report, python)
     shown = [every_shown[subject] for subject in parts[number]]
     every = sorted({others for of_release in places.values() for others in of_release})
     columns = _columns(report, shown)
     rows = [
         _row(report, str(subject), page(report.name, "release", str(subject)), columns, every,
-             places[subject], python is None)
+             places[subject])
         for subject in parts[number]
     ]  # fmt: skip
     of_checkout = _of_checkout(report, python) if number == 0 else {}
     if of_checkout:
-        rows.insert(0, _row(report, HEAD, "", columns, every, of_checkout, python is None))
+        rows.insert(0, _row(report, HEAD, "", columns, every, of_checkout))
     in_columns = (board.get(others) for board in (*shown, of_checkout) for others in columns)
-    styles = Counter(place_style(entries) for entries in in_columns if entries)
+    styles = {place_style(entries) for entries in in_columns if entries}
     left = {others for board in shown for others in board} - {*columns}
     return Doc(
         label="all Pythons" if python is None else f"Python {python}",
@@ -552,13 +485,7 @@ def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
         subject=matrix.subject_axis.package,
         columns=[(label_of(others), _newest(report, others)) for others in columns],
         rows=rows,
-        legend=[(style, styles[style]) for style in _ordered(styles)],
-        choices=[(*choice, choice[0] == python) for choice in choices(report)],
-        parts=[
-            (part_label(subjects), grid_part_path(report.name, python, place), place == number)
-            for place, subjects in enumerate(parts)
-            if parts[1:]
-        ],
+        legend=_ordered(styles),
         head=checkout_words(report.parts.checkout, report.snapshot.checkout) if of_checkout else "",
         tested=_counts(places)[0],
         stale=any(representative(entries).stale for entries in _every(every_shown)),
@@ -593,15 +520,12 @@ def is_declared(report: MatrixReport, entries: Sequence[Answer]) -> bool:
     )
 
 
-def grid_parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version, ...], ...]:
-    return report.snapshot.once(("grid-parts", python), partial(_parts, report, python))
-
-
 def part_label(subjects: Sequence[Version]) -> str:
     return f"{subjects[0]} to {subjects[-1]}" if subjects[1:] else f"{subjects[0]}"
 
 
-def _parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version, ...], ...]:
+@once
+def grid_parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version, ...], ...]:
     shown = _shown_places(report, python)
     parts: list[tuple[Version, ...]] = [()]
     on_page: set[Versions] = set()
@@ -614,21 +538,13 @@ def _parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version,
     return tuple(parts)
 
 
-def _places(report: MatrixReport, python: Version | None) -> Board:
-    if python is None:
-        return report.snapshot.once("all-places", partial(_all, report))
-    return report.board[python]
-
-
+@once
 def _shown_places(report: MatrixReport, python: Version | None) -> Board:
-    def shown() -> Board:
-        worth_a_sign = {
-            subject: {o: entries for o, entries in board.items() if _says_something(entries)}
-            for subject, board in _places(report, python).items()
-        }
-        return {subject: board for subject, board in worth_a_sign.items() if board}
-
-    return report.snapshot.once(("shown-places", python), shown)
+    worth_a_sign = {
+        subject: {o: entries for o, entries in board.items() if _says_something(entries)}
+        for subject, board in report.board[python].items()
+    }
+    return {subject: board for subject, board in worth_a_sign.items() if board}
 
 
 def _of_checkout(report: MatrixReport, python: Version | None) -> dict[Versions, Places]:
@@ -640,13 +556,9 @@ def _of_checkout(report: MatrixReport, python: Version | None) -> dict[Versions,
     return places
 
 
+@once
 def choices(report: MatrixReport) -> list[tuple[Version | None, int]]:
-
-    def tested() -> list[tuple[Version | None, int]]:
-        of_each = {python: _counts(board)[0] for python, board in report.board.items()}
-        return [(None, _counts(_places(report, None))[0]), *sorted(of_each.items(), reverse=True)]
-
-    return report.snapshot.once("tested-places", tested)
+    return [(python, _counts(board)[0]) for python, board in reversed(report.board.items())]
 
 
 def answers(
@@ -671,14 +583,13 @@ def _row(
     columns: Sequence[Versions],
     every: Sequence[Versions],
     places: Mapping[Versions, Places],
-    over_pythons: bool = False,
 ) -> Doc:
     """One row: `answers` is what was proven, else `inferred`, else `declared`, what the metadata
     admits.
     """
     labels = [label_of(versions) for versions in every]
     row = [(label_of(others), places[others]) for others in every if others in places]
-    shown = [_shown(report, places.get(others, ()), over_pythons) for others in columns]
+    shown = [_shown(report, places.get(others, ())) for others in columns]
     tested = [entries for _, entries in row if any(entry.is_tested for entry in entries)]
     failing = any(place_style(entries).state in _FAILING for entries in tested)
     return Doc(
@@ -691,35 +602,15 @@ def _row(
     )
 
 
-def _shown(report: MatrixReport, entries: Places, over_pythons: bool) -> Doc | None:
-    if not entries:
-        return None
-    matrix, style, alike = report.snapshot.matrix, place_style(entries), list[str]()
-    if over_pythons:
-        by_python = grouped((python_of(entry.cell, matrix), entry) for entry in entries)
-        alike = [
-            str(python)
-            for python, group in sorted(by_python.items())
-            if place_style(group) == style
-        ]
+def _shown(report: MatrixReport, entries: Places) -> Doc | None:
     declared = is_declared(report, entries)
     if not declared and not _says_something(entries):
         return None
-    place = place_view(entries, matrix, alike)
+    place = place_view(entries, report.snapshot.matrix)
     if declared:
         place.css += " asked"
         place.sentence += "; the release declares it"
     return place
-
-
-def _all(report: MatrixReport) -> Board:
-    merged: dict[Version, dict[Versions, tuple[Answer, ...]]] = {}
-    for board in report.board.values():
-        for subject, of_release in board.items():
-            places = merged.setdefault(subject, {})
-            for others, entries in of_release.items():
-                places[others] = (*places.get(others, ()), *entries)
-    return merged
 
 
 def _every(board: Board) -> Iterator[tuple[Answer, ...]]:
@@ -732,10 +623,9 @@ def _counts(board: Board) -> tuple[int, int]:
 
 
 def _says_something(entries: Sequence[Answer]) -> bool:
-    if any(entry.is_tested for entry in entries) or is_admitted(entries):
-        return True
-    return any(
-        entry.obstacle is None and (entry.refusal is not None or entry.expected is not None)
+    return is_admitted(entries) or any(
+        entry.is_tested
+        or (entry.obstacle is None and (entry.refusal is not None or entry.expected is not None))
         for entry in entries
     )
 
@@ -760,13 +650,11 @@ def _ordered(styles: Iterable[StatusStyle]) -> list[StatusStyle]:
 
 
 def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
-    every = (subject for by_subject in report.board.values() for subject in by_subject)
-    return tuple(sorted(set(every)))
+    return tuple(sorted(report.board[None]))
 
 
 def release_grid(report: MatrixReport, version: Version) -> Doc:
-    """Return the grid of a release: a row for each Python."""
-    boards = {python: board.get(version, {}) for python, board in report.board.items()}
+    boards = {python: board.get(version, {}) for python, board in report.board.items() if python}
     columns = _columns(report, [*boards.values()])
     every = sorted({others for board in boards.values() for others in board})
     styles = {place_style(board[o]) for board in boards.values() for o in columns if o in board}
@@ -789,25 +677,16 @@ def cautions(report: MatrixReport, entries: Sequence[Answer]) -> list[str]:
     return [*dict.fromkeys(caution for e in locked for caution in report.snapshot.cautions(e))]
 
 
-def with_pages(entries: Sequence[Answer]) -> list[Answer]:
-    return [entry for entry in entries if has_page(entry)]
-
-
 Place = tuple[int, ...]
 
 
 def attempts(report: MatrixReport, entry: Answer) -> list[tuple[Record, Any, bool]]:
-    """Return each attempt, newest first, with its record, and whether it counts."""
     counting = {run.run.started: run.outcomes for run in entry.counted}
     return [
         (record, attempt, attempt.outcome in counting.get(record.started, ()))
         for record in reversed(report.records(entry.id))
         for attempt in record.attempts[::-1] or (record,)  # a record of one has no list
     ]
-
-
-def neighbours(report: MatrixReport) -> "Neighbours":
-    return report.snapshot.once("neighbours", lambda: Neighbours(report))
 
 
 def reasons(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
@@ -832,10 +711,14 @@ def failure(report: MatrixReport, entry: Answer) -> Doc | None:
     installed = packages(report, entry.id, reversed(report.records(entry.id)))
     if green is not None:
         others = packages(report, green.cell.id, report.newest_records(green.cell.id))
+    pairs = [
+        (name, installed.get(name, ""), others.get(name, ""))
+        for name in (sorted({*installed, *others}) if installed and others else ())
+    ]
     return Doc(
         known=report.snapshot.explained(entry),
         green=green,
-        differences=differences(installed, others) if installed and others else [],
+        differences=[pair for pair in pairs if pair[1] != pair[2]],
     )
 
 
@@ -893,6 +776,9 @@ class Neighbours:
             yield axis, (*place[:axis], *place[axis + 1 :]), cell.recipe
 
 
+neighbours = once(Neighbours)
+
+
 def _is_greener(other: Answer, entry: Answer) -> bool:
     if other.kind == "works" or entry.kind != "partial":
         return other.kind in ("works", "partial")
@@ -911,11 +797,3 @@ def packages(report: MatrixReport, cell: str, newest: Iterable[Record]) -> dict[
             return {package.name: package.version for package in record.installed}
     lock = report.locks.get(cell)
     return {} if lock is None else {pin.name: str(pin.version) for pin in lock.pins}
-
-
-def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    return [
-        (name, here.get(name, ""), there.get(name, ""))
-        for name in sorted({*here, *there})
-        if here.get(name) != there.get(name)
-    ]
