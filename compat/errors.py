@@ -61,7 +61,7 @@ class NothingToDo(CompatError):
     code = "nothing-to-do"
 
 
-class EmptyLane(CompatError):
+class EmptyVariant(CompatError):
     """What a lane tries is not there today, which is no fault."""
 
     exit_code = 0

@@ -72,7 +72,7 @@ def read(path: Path) -> bytes:
         raise UsageError.of(f"cannot be read: {reason(fault)}", path=str(path)) from fault
 
 
-def read_if_there(path: Path) -> bytes | None:
+def read_if_present(path: Path) -> bytes | None:
     try:
         return _bytes_of(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -99,7 +99,7 @@ def write(path: Path, text: str | bytes, *, synced: bool = True) -> bool:
     after a crash if it is `synced`; return whether it changed.
     """
     data = text.encode() if isinstance(text, str) else text
-    if read_if_there(path) == data:
+    if read_if_present(path) == data:
         return False
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

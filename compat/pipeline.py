@@ -17,15 +17,21 @@ from msgspec.structs import replace
 from packaging.version import Version
 
 from compat.errors import DeclarationError
-from compat.files import read, read_if_there, texts_below, tree_state, write
-from compat.index.kept import encode_catalogue
+from compat.files import read, read_if_present, texts_below, tree_state, write
+from compat.index.discover import encode_catalogue
 from compat.lock.lockfile import Lock, Refusal
 from compat.plan.cell import Cell, parse_cell, readable_cell
 from compat.plan.feasible import Feasibility
-from compat.plan.plan import Infeasible, Plan, facts_for, fate_of, plan
-from compat.results.clauses import Disproof, FileClause, KeptClauses
+from compat.plan.plan import Infeasible, Plan, cell_status, facts_for, plan
 from compat.results.infer import disproved
-from compat.results.learnt import LOCKED, PlainAnswer, answer_of
+from compat.results.learnt import (
+    LOCKED,
+    Disproof,
+    FileClause,
+    PlainAnswer,
+    StoredClauses,
+    answer_of,
+)
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, is_spurious, is_suite_fault
@@ -39,16 +45,16 @@ if TYPE_CHECKING:
     from compat.fleet.laboratory import LockLaboratory
     from compat.index.release import Artifact
     from compat.lock.lockfile import Locker
-    from compat.policy.proposal import Proposal
-    from compat.results.judged import JudgedRun
+    from compat.policy.evaluation import Proposal
+    from compat.results.judge import JudgedRun
     from compat.results.learnt import AuditedCell, Finding
     from compat.rewrite.ranges import Move, RepositoryFile, Skipped
     from compat.search.api_change import ApiChange
     from compat.search.blame import Blame
-    from compat.search.learning import CellProber, RefusalLearner
+    from compat.search.learning import CellProber, ClauseLearner
     from compat.search.repair import Repair
     from compat.site.edition import Edition
-    from compat.site.writer import Written
+    from compat.site.publication import Written
 
 
 class ProposedMoves(Value, frozen=True, kw_only=True):
@@ -73,7 +79,7 @@ class ProposedMoves(Value, frozen=True, kw_only=True):
 
 def discovered(workspace: Workspace, keep: bool) -> tuple[str, str]:
     """Discover: ask the index for every package; return the catalogue's text before and now."""
-    before = (read_if_there(workspace.catalogue_path) or b"").decode(errors="replace")
+    before = (read_if_present(workspace.catalogue_path) or b"").decode(errors="replace")
     after = encode_catalogue(workspace.rediscovered, workspace.matrix)
     if keep and before != after:
         write(workspace.catalogue_path, after)
@@ -81,12 +87,12 @@ def discovered(workspace: Workspace, keep: bool) -> tuple[str, str]:
         from compat.index.discover import wheels_elsewhere
 
         required, source = workspace.rediscovered.required, workspace.source
-        workspace.platforms.keep_wheels(wheels_elsewhere(workspace.matrix, required, source))
+        workspace.platforms.store_wheels(wheels_elsewhere(workspace.matrix, required, source))
     if keep and any(workspace.lock_paths()):
-        from compat.site.exports.lock_files import keep_wheels
+        from compat.site.edition import store_wheels
 
         locks = (workspace.lock(cell) for cell, _ in workspace.lock_paths())
-        keep_wheels(workspace.folder, filter(None, locks), workspace.source)
+        store_wheels(workspace.folder, filter(None, locks), workspace.source)
     return before, after
 
 
@@ -101,7 +107,7 @@ def locked(workspace: Workspace, facts: Feasibility, cell: Cell, locker: Locker)
     from compat.lock.recipe import locked_cell
 
     facts = facts_for(facts, cell)
-    fate = fate_of(facts, cell)
+    fate = cell_status(facts, cell)
     if isinstance(fate, Infeasible):
         return fate
     near = _given_up_near(workspace, facts, cell)
@@ -162,7 +168,7 @@ def _given_up_near(
             yield given_up(facts, other, lock)
 
 
-def asked_install(
+def plain_install_of(
     workspace: Workspace,
     facts: Feasibility,
     cell: Cell,
@@ -190,7 +196,7 @@ def run(
 ) -> BatchResult:
     """Run: lock what has no current lock, run and record it; set foreign records aside."""
     from compat.fleet.batch import Batch
-    from compat.results.intake import SET_ASIDE, StoreWatch
+    from compat.results.record_files import SET_ASIDE, StoreWatch
 
     watch = StoreWatch(workspace.store) if machine.level != "L3" else None
 
@@ -217,7 +223,7 @@ def rejudged(
     workspace: Workspace, redacted: Callable[[str], str]
 ) -> tuple[list[Record], list[Record]]:
     """Record: judge kept evidence again; return what differs, and what a suite's fault leaves."""
-    from compat.results.judged import judged, record_of
+    from compat.results.judge import judged, record_of
     from compat.run.evidence import decode_evidence
 
     changed: list[Record] = []
@@ -316,10 +322,9 @@ def applied(moves: ProposedMoves) -> None:
 def edition_of(
     workspaces: Iterable[Workspace], base_url: str, day: datetime.date, repository: str = ""
 ) -> Edition:
-    from compat.results.learnt import kept_audit
-    from compat.search.needs import kept_needs
-    from compat.site.edition import Edition, MatrixReport
-    from compat.site.exports.lock_files import kept_wheels
+    from compat.results.learnt import stored_audit
+    from compat.search.why import stored_needs
+    from compat.site.edition import Edition, MatrixReport, stored_wheels
 
     reports = [
         MatrixReport(
@@ -327,9 +332,9 @@ def edition_of(
             workspace,
             workspace.suite_texts,
             workspace.described,
-            kept_needs(workspace.folder),
-            kept_audit(workspace.folder),
-            kept_wheels(workspace.folder),
+            stored_needs(workspace.folder),
+            stored_audit(workspace.folder),
+            stored_wheels(workspace.folder),
         )
         for workspace in workspaces
     ]
@@ -340,8 +345,7 @@ def published(
     make: Callable[[], Edition], matrices: Path, out: Path, sources: Iterable[object] = ()
 ) -> Written:
     """Publish: write what has changed of a site; nothing where its `sources` have not."""
-    from compat.site.publication import write_site
-    from compat.site.writer import URLS
+    from compat.site.publication import URLS, write_site
 
     return write_site(make, out, matrices / URLS, (tree_state(matrices), *sources))
 
@@ -426,7 +430,7 @@ def freed(
     """Lock: ask about a cell without rules and bounds on packages that are on no axis."""
     from compat.lock.recipe import inputs_of, lock_cell
 
-    facts = workspace.facts_of(workspace.kept_or_asked)
+    facts = workspace.facts_of(workspace.stored_or_fetched)
     inputs = inputs_of(facts, cell, with_suite=with_suite, free=facts.relaxations(cell))
     return lock_cell(locker, inputs, workspace.source.package, facts.matrix.margin_days)
 
@@ -442,8 +446,8 @@ def blamed(laboratory: LockLaboratory, good: str, bad: str) -> Blame:
     return blame(*ends, laboratory)
 
 
-def keep_blame(workspace: Workspace, laboratory: LockLaboratory, answer: Blame) -> None:
-    from compat.results.learnt import BlamedReleases, KeptBlame, keep_blames
+def store_blame(workspace: Workspace, laboratory: LockLaboratory, answer: Blame) -> None:
+    from compat.results.learnt import BlamedReleases, StoredBlame, store_blames
 
     bad = laboratory.bad
     pins = {pin.name: str(pin.version) for pin in bad.pins}
@@ -463,7 +467,7 @@ def keep_blame(workspace: Workspace, laboratory: LockLaboratory, answer: Blame) 
         )
         if len(blamed) == len(cause.packages):
             blames.append(
-                KeptBlame(
+                StoredBlame(
                     cell=bad.inputs.cell,
                     on=str(workspace.day),
                     python=f"{bad.inputs.python.major}.{bad.inputs.python.minor}",
@@ -473,7 +477,7 @@ def keep_blame(workspace: Workspace, laboratory: LockLaboratory, answer: Blame) 
                 )
             )
     if blames:
-        keep_blames(workspace.folder, blames)
+        store_blames(workspace.folder, blames)
 
 
 def changed_apis(
@@ -489,10 +493,10 @@ def changed_apis(
     return changes
 
 
-def prober(workspace: Workspace, learner: RefusalLearner, locker: Locker) -> CellProber:
+def prober(workspace: Workspace, learner: ClauseLearner, locker: Locker) -> CellProber:
     from compat.search.learning import CellProber
 
-    facts = workspace.facts_of(workspace.kept_or_asked)
+    facts = workspace.facts_of(workspace.stored_or_fetched)
     known = CellProber(facts, learner, locker, workspace.source.package, workspace.day)
     for cell in workspace.lock_digests:
         lock = workspace.lock(cell)
@@ -502,7 +506,7 @@ def prober(workspace: Workspace, learner: RefusalLearner, locker: Locker) -> Cel
 
 
 def audited(
-    workspace: Workspace, cell: Cell, locker: Locker, learner: RefusalLearner
+    workspace: Workspace, cell: Cell, locker: Locker, learner: ClauseLearner
 ) -> tuple[AuditedCell, PlainAnswer]:
     """Lock: verify with a resolver that a cell cannot be locked, as its clauses say. Keeps nothing.
     If the resolver first reports a missing build, it is asked again with the clauses' facts alone.
@@ -521,7 +525,7 @@ def audited(
     return asked, answer
 
 
-def files_learnt(workspace: Workspace) -> tuple[FileClause, ...]:
+def resolver_files(workspace: Workspace) -> tuple[FileClause, ...]:
     from compat.search.learning import file_clauses
 
     package = workspace.source.package(workspace.matrix.subject_axis.normalised_name)
@@ -539,18 +543,18 @@ def settled(
     workspace: Workspace, locked: Iterable[str] = ()
 ) -> tuple[tuple[Disproof, ...], tuple[str, ...]]:
     """Record: remove what locks, also today's, or runs disproved; return it and its cells."""
-    from compat.results.learnt import PROBES, keep_answers, keep_clauses
+    from compat.results.learnt import PROBES, store_answers, store_clauses
 
-    if (clauses := workspace.learnt.clauses) == KeptClauses():
+    if (clauses := workspace.learnt.clauses) == StoredClauses():
         return (), ()
     entries = filter(None, map(workspace.snapshot.by_id.get, locked))
     refused = [e.id for e in entries if e.refusal and e.refusal.outcome.stage == "lock"]
     if refused:
         answers = (PlainAnswer(cell=c, on=workspace.day, outcome=LOCKED) for c in refused)
-        keep_answers(workspace.folder, PROBES, answers)
+        store_answers(workspace.folder, PROBES, answers)
         workspace.refresh()
     disproofs, fell = disproved(workspace.snapshot, clauses)
     if disproofs:
-        keep_clauses(workspace.folder, workspace.matrix, clauses.without(disproofs))
+        store_clauses(workspace.folder, workspace.matrix, clauses.without(disproofs))
         workspace.refresh()
     return disproofs, fell

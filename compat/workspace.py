@@ -19,30 +19,26 @@ from packaging.version import Version
 
 from compat.declare.capabilities import Described, described, helper_ids
 from compat.declare.load import Declared, load
-from compat.declare.matrix import Matrix
+from compat.declare.matrix import Matrix, Tier
 from compat.declare.project import PYPROJECT, with_groups
-from compat.declare.suite_table import Tier
 from compat.errors import Fault, UsageError
-from compat.files import code_of, read, read_if_there, write
-from compat.index.discover import catalogue_notes, discover
-from compat.index.kept import catalogue_with_axes
+from compat.files import code_of, read, read_if_present, write
+from compat.index.discover import catalogue_notes, catalogue_with_axes, discover
 from compat.index.release import Catalogue
 from compat.index.settings import IndexOptions
-from compat.lock.lock_text import LockDigests, encode_lock, kept_lock
-from compat.lock.lockfile import Lock
+from compat.lock.lockfile import Lock, LockDigests, encode_lock, stored_lock
 from compat.plan.cell import RECIPES, readable_cell, unread_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import plan
 from compat.results.answer import Answer
 from compat.results.answers import AnswerTable, Before, Sources, StoredSnapshot
-from compat.results.durations import Durations, durations_by_tier
 from compat.results.infer import with_answers, with_locks
 from compat.results.installs import PlatformFiles
 from compat.results.judge import EvaluationContext, judge
-from compat.results.learnt import LearntFiles
+from compat.results.learnt import ResolverFiles
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
-from compat.results.runs import CellRuns
+from compat.results.runs import CellRuns, Durations, durations_by_tier
 from compat.results.snapshot import Snapshot, snapshot
 from compat.run.suitefiles import placed_suite, python_texts, suite_contents, suite_digest
 from compat.value import encode
@@ -95,14 +91,14 @@ class Workspace:
 
     @cached_property
     def declared(self) -> Declared:
-        policy = read_if_there(self.folder / "policy.toml")
+        policy = read_if_present(self.folder / "policy.toml")
         declared = load(self._matrix_text, policy, folder=self.name, today=self._date)
         matrix = with_groups(declared.matrix, self._project, f"matrices/{self.name}/matrix.toml")
         return msgspec.structs.replace(declared, matrix=matrix)
 
     @cached_property
     def _project(self) -> bytes | None:
-        return read_if_there(self.folder.parents[1] / PYPROJECT)
+        return read_if_present(self.folder.parents[1] / PYPROJECT)
 
     @cached_property
     def _matrix_text(self) -> bytes:
@@ -164,10 +160,10 @@ class Workspace:
 
     @cached_property
     def _catalogue_text(self) -> bytes | None:
-        return read_if_there(self.catalogue_path)
+        return read_if_present(self.catalogue_path)
 
     @cached_property
-    def kept_catalogue(self) -> Catalogue | None:
+    def stored_catalogue(self) -> Catalogue | None:
         """The stored one, or None. Raises DeclarationError where it is older than an axis."""
         text, path = self._catalogue_text, f"matrices/{self.name}/{CATALOGUE}"
         if text is None:
@@ -177,7 +173,7 @@ class Workspace:
     @cached_property
     def catalogue(self) -> Catalogue:
         """What the index has now; what the subject pins is taken from the stored one, if any."""
-        required = None if self.kept_catalogue is None else self.kept_catalogue.required
+        required = None if self.stored_catalogue is None else self.stored_catalogue.required
         return self._noted(discover(self.matrix, self.source, required))
 
     @cached_property
@@ -185,9 +181,9 @@ class Workspace:
         return self._noted(discover(self.matrix, self.source, None))
 
     @cached_property
-    def kept_or_asked(self) -> Catalogue:
-        if self.kept_catalogue is not None:
-            return self.kept_catalogue
+    def stored_or_fetched(self) -> Catalogue:
+        if self.stored_catalogue is not None:
+            return self.stored_catalogue
         self._notify(
             f"no stored catalogue, reading the index; compat matrix discover {self.name} --write"
             f" stores one"
@@ -216,10 +212,10 @@ class Workspace:
         yield from ((path.stem, path) for path in sorted((self.folder / "locks").glob("*.txt")))
 
     def lock(self, cell: str) -> Lock | None:
-        return kept_lock(self.lock_path(cell)) if self.lock_path(cell).exists() else None
+        return stored_lock(self.lock_path(cell)) if self.lock_path(cell).exists() else None
 
     def lock_text(self, cell: str) -> str | None:
-        text = read_if_there(self.lock_path(cell))
+        text = read_if_present(self.lock_path(cell))
         return None if text is None else text.decode()
 
     def declaration(self) -> str:
@@ -233,8 +229,8 @@ class Workspace:
         return LockDigests(self.folder / "locks")
 
     @cached_property
-    def learnt(self) -> LearntFiles:
-        return LearntFiles(self.folder, self.matrix)
+    def learnt(self) -> ResolverFiles:
+        return ResolverFiles(self.folder, self.matrix)
 
     @cached_property
     def _table(self) -> AnswerTable:
@@ -280,9 +276,9 @@ class Workspace:
         return self.snapshot_on(self.day)
 
     def snapshot_on(self, day: datetime.date) -> Snapshot:
-        catalogue, present = self.kept_or_asked, msgspec.structs.replace(self.context, day=day)
+        catalogue, present = self.stored_or_fetched, msgspec.structs.replace(self.context, day=day)
         installs = partial(self.platforms.installs, self.matrix, catalogue)
-        if catalogue is not self.kept_catalogue:
+        if catalogue is not self.stored_catalogue:
             whole = self._derived(catalogue, present, Before())
             return whole.with_installs(installs)
         table = self._table if day == self.day else self._table_of(day)
@@ -321,20 +317,20 @@ class Workspace:
         return self._known(self.known_ids())
 
     def shown_ids(self) -> tuple[str, ...]:
-        if self.kept_catalogue is None:
+        if self.stored_catalogue is None:
             return self.known_ids()
         expected = (cell for cell, _, kind in self.snapshot.untried if kind is not None)
         return tuple(sorted({*self.known_ids(), *expected}))
 
     @cached_property
-    def known_places(self) -> Snapshot:
+    def known_combinations(self) -> Snapshot:
         """What is known of the same places under every recipe, as a place is shown by the best."""
         cells = [entry.cell for entry in self._known(self.shown_ids()).entries]
         alike = (msgspec.structs.replace(cell, recipe=r).id for cell in cells for r in RECIPES)
         return self._known(tuple(dict.fromkeys(alike)))
 
     def _known(self, ids: Sequence[str]) -> Snapshot:
-        if self.kept_catalogue is None:
+        if self.stored_catalogue is None:
             locks, nothing = self.lock_digests, Catalogue(packages=())
             known = snapshot(self.declared, nothing, (), locks, self.runs, self.context)
             # Without requirements nobody knows which clauses a cell contains.
@@ -350,7 +346,7 @@ class Workspace:
     @property
     def at_hand(self) -> Snapshot:
         """What is known of every cell, as far as that is known without asking an index."""
-        return self.known if self.kept_catalogue is None else self.snapshot
+        return self.known if self.stored_catalogue is None else self.snapshot
 
     def verdict(self, cell: str) -> Answer:
         """Return what is known of a cell; of one that the matrix cannot read, what its runs say."""
@@ -367,7 +363,7 @@ class Workspace:
 
     def refresh(self) -> None:
         files = ("_table", "runs", "lock_digests", "learnt")
-        for name in (*files, "snapshot", "known", "known_places", "durations"):
+        for name in (*files, "snapshot", "known", "known_combinations", "durations"):
             self.__dict__.pop(name, None)
 
 

@@ -28,12 +28,12 @@ from support.known import (
 
 from compat.advise.diagnosis import files_of_known
 from compat.files import write
-from compat.lock.lock_text import encode_lock
+from compat.lock.lockfile import encode_lock
 from compat.plan.cell import Cell
 from compat.results import snapshot as snapshot_module
 from compat.results.answer import Answer
 from compat.results.answers import AnswerReader
-from compat.results.learnt import PLAIN, keep_answers
+from compat.results.learnt import PLAIN, store_answers
 from compat.results.runs import History
 from compat.results.snapshot import Snapshot
 from compat.run.suitefiles import suite_digest
@@ -137,7 +137,9 @@ CHANGES: dict[str, Callable[[Path, Workspace], object]] = {
     ),
     "no lock": lambda folder, demo: (folder / "locks" / f"{NEW}.txt").unlink(),
     "the suite": lambda folder, demo: write(folder / "suite" / "test_more.py", "x = 1\n"),
-    "an answer": lambda folder, demo: keep_answers(folder, PLAIN, [answered("py3.9-dep1-demo2.0")]),
+    "an answer": lambda folder, demo: store_answers(
+        folder, PLAIN, [answered("py3.9-dep1-demo2.0")]
+    ),
     "the matrix": lambda folder, demo: write(
         folder / "matrix.toml",
         (folder / "matrix.toml").read_text().replace("rules = [", f"rules = [{EXCLUDED}", 1),

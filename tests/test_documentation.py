@@ -17,14 +17,14 @@ import pytest
 import tomlkit
 from packaging.version import Version
 
+from compat.cli.app import COMMANDS as TABLE
+from compat.cli.app import called, declared_by
 from compat.cli.arguments import SHARED, shared_taken, values_of
-from compat.cli.command_table import COMMANDS as TABLE
-from compat.cli.command_table import called, declared_by
 from compat.cli.machine import interpreter
 from compat.results.answer import KINDS
 from compat.run.outcome import CAUSES
-from compat.site.pages.render import documentation_html, heading_id
 from compat.site.paths import about_path
+from compat.site.render import documentation_html, heading_id
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))

@@ -8,7 +8,7 @@ import pytest
 from support.corpus import each
 
 from compat.errors import UsageError
-from compat.lock.lock_text import kept_lock
+from compat.lock.lockfile import stored_lock
 from compat.policy.propose import proposals
 from compat.results.answer import Answer
 from compat.results.judge import holds, refuted
@@ -31,7 +31,7 @@ def test_there_are_locks_for_each_era_of_the_first_matrix() -> None:
 
 @each("path", LOCKS, ids=lambda path: path.stem)
 def test_a_kept_lock_is_whole_and_names_neither_host_nor_path(path: Path) -> None:
-    assert kept_lock(path).inputs.cell == path.stem
+    assert stored_lock(path).inputs.cell == path.stem
     text = path.read_text(encoding="utf-8")
     assert "://" not in text
     assert " /" not in text
@@ -106,7 +106,7 @@ def test_each_known_capability_of_the_first_matrix_fails_where_its_entry_says(
 
 def test_each_release_of_the_first_matrix_is_answered_for_on_each_platform() -> None:
     workspace = Workspace(MATRICES / "tff", DAY, no_cache)
-    matrix, catalogue = workspace.matrix, workspace.kept_catalogue
+    matrix, catalogue = workspace.matrix, workspace.stored_catalogue
     assert catalogue is not None
     every = workspace.platforms.installs(matrix, catalogue)
     installs = [install for install in every if install.platform]

@@ -11,11 +11,11 @@ from support.known import DAY, Shelf, lock_of, proven, ran, repository, statuses
 from compat.advise.answer import Recommended
 from compat.advise.request import Request
 from compat.cli.advise import advisor_of
-from compat.lock.lock_text import encode_lock
+from compat.lock.lockfile import encode_lock
 from compat.results.answer import Answer
 from compat.results.answers import AnswerTable
-from compat.results.due import agenda
 from compat.results.record_files import RecordFiles
+from compat.results.snapshot import agenda
 from compat.run.suitefiles import suite_digest
 from compat.workspace import Workspace
 

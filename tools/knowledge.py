@@ -33,7 +33,7 @@ import requests
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
-from compat.advise.doctor.known import Index
+from compat.advise.doctor.facts import Index
 from compat.index.pypi import PyPISource
 from compat.index.settings import settings
 from compat.search.api_change import Surface, module_of, surface

@@ -3,23 +3,32 @@ in the order of the goals. Reports what an alternative gains and loses against t
 nearest combination and what blocks the request.
 """
 
+import datetime
 import operator
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, partial
 from typing import Literal
 
 from packaging.version import Version
 
-from compat.advise.request import Goal, Request, Want, label, unavailable, wanted_coordinates
+from compat.advise.request import (
+    GOALS,
+    Goal,
+    Request,
+    Want,
+    exactly,
+    label,
+    unavailable,
+    wanted_coordinates,
+)
 from compat.declare.matrix import Axis, Matrix
 from compat.lock.lockfile import Lock
 from compat.lock.recipe import pinned
-from compat.plan.cell import RECIPES, Cell, axis_coordinates
+from compat.plan.cell import RECIPES, Cell, Recipe, axis_coordinates
 from compat.plan.feasible import Obstacle
-from compat.results.answer import Answer, verdict_clause
+from compat.results.answer import Answer, Lifted, verdict_clause
 from compat.results.installs import plain_install
-from compat.results.lifted import Lifted
 from compat.results.snapshot import Snapshot
 from compat.value import Value
 
@@ -367,7 +376,7 @@ class Card(Value, frozen=True):
         return self.proof.lifted or ()
 
 
-def asked_pins(lock: Lock, request: Request) -> dict[str, Version]:
+def requested_pins(lock: Lock, request: Request) -> dict[str, Version]:
     locked = {pin.name: pin.version for pin in lock.library_pins}
     return {name: locked[name] for name, _ in request.packages if name in locked}
 
@@ -464,7 +473,7 @@ class Advisor:
 
     def _other_pins(self, proof: Answer, request: Request) -> dict[str, Version | None]:
         """Return the pins that differ from the request; None for a package that is not there."""
-        pins = asked_pins(self._locks[proof.id], request) if request.packages else {}
+        pins = requested_pins(self._locks[proof.id], request) if request.packages else {}
         return {
             name: pins.get(name)
             for name, specifier in request.packages
@@ -565,3 +574,180 @@ def because(best: Answer, request: Request, matrix: Matrix) -> str:
             f"{none}, and no other works in full. Of all that fit",
         )[best.tier]
     return f"{of}, {subject} {most}."
+
+
+# The table with which a page answers requests by itself, like the command.
+#
+# Algorithm for a request of coordinates and capabilities: keep the rows whose `at` matches and
+# whose `lacks` names no required capability; for the goal `published` only those whose `changed` is
+# 0. Take the first by (`tier`, where a capability was required 1 if `outside` is not 0, and 0 if
+# the goal is `closest`; `rank` of the goal). If no row is left, the nearest is the first by (1
+# where `published` does not admit it; missing capabilities; mismatched axes; coordinates off, all
+# axes together; that order).
+
+
+class AdviceAxis(Value, frozen=True):
+    """An axis: its name and short name in ids, its usual name, its package (null: it is the
+    interpreter), and its coordinates, oldest first.
+    """
+
+    name: str
+    short: str
+    label: str
+    coordinates: tuple[str, ...]
+    package: str | None
+
+
+class AdviceRow(Value, frozen=True):
+    """A proven combination.
+
+    Numbers index the table's lists: `at` the coordinates of each axis, `fails`, `faults` and
+    `lacks` the `capabilities` (`lacks` has those that no run has shown), the others the
+    `sentences`.
+
+    `words` is the verdict in the words of pages; `score` is how much works; `failing` is what
+    fails, with its cause. `faults` are those of `fails` that fail by the combination. `changed` is
+    the number of packages with changed requirements, and `outside` the number of these that are
+    axes whose version the release's own requirements exclude. `tested` counts the counting runs,
+    `days` their days. `stale` says why its evidence is old, `lifted` which requirements it
+    violates, `published` what a plain install does; `uv` and `pip` are the lines that install it.
+    `rank` is its position among all by each goal, 0 for the best.
+    """
+
+    id: str
+    at: tuple[int, ...]
+    recipe: Recipe
+    verdict: str
+    words: int
+    score: int
+    failing: tuple[int, ...]
+    tier: int
+    outside: int
+    changed: int
+    versions: tuple[str, ...]
+    fails: tuple[int, ...]
+    faults: tuple[int, ...]
+    lacks: tuple[int, ...]
+    tested: int
+    days: int
+    last: datetime.date
+    isolation: str
+    stale: tuple[int, ...]
+    lifted: tuple[int, ...]
+    published: int
+    uv: tuple[int, ...]
+    pip: tuple[int, ...]
+    rank: dict[Goal, int]
+
+
+class AdviceTable(Value, frozen=True):
+    """The proven combinations of a matrix, the best first, with the lists that they index.
+
+    `refusals` gives, for each coordinate of each axis, the reason why another one is recommended.
+    """
+
+    matrix: str
+    subject: str
+    day: datetime.date
+    goals: tuple[Goal, ...]
+    axes: tuple[AdviceAxis, ...]
+    refusals: tuple[tuple[int, ...], ...]
+    capabilities: tuple[str, ...]
+    sentences: tuple[str, ...]
+    rows: tuple[AdviceRow, ...]
+
+
+# What pages print of a proven combination: its verdict, and each failing capability.
+ProofWords = tuple[str, tuple[str, ...]]
+# The lines that install something, with uv and with pip.
+ShellLines = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+def advise_rows(
+    advisor: Advisor,
+    lines: Callable[[Answer], ShellLines],
+    words: Callable[[Answer], ProofWords],
+) -> AdviceTable:
+    snapshot, positions = advisor.snapshot, advisor.ranks.positions
+    sentences: dict[str, int] = {}  # each once, by number
+
+    def number(text: str) -> int:
+        return sentences.setdefault(text, len(sentences))
+
+    distinct = {id(proof.capabilities): proof.capabilities for proof in advisor.proofs}.values()
+    asked = {c.id for every in distinct for c in every if c.status in ("yes", "no")}
+    capabilities = sorted(asked)
+    rows = _rows(advisor, capabilities, number, lines, words)
+    return AdviceTable(
+        matrix=snapshot.matrix.name,
+        subject=snapshot.matrix.subject,
+        day=snapshot.day,
+        goals=GOALS,
+        axes=axes_of(snapshot.matrix, positions),
+        refusals=tuple(
+            tuple(number(advisor.refusal(exactly(axis, v))) for v in positions[axis.name])
+            for axis in snapshot.matrix.axes
+        ),
+        capabilities=tuple(capabilities),
+        rows=tuple(rows),
+        sentences=tuple(sentences),
+    )
+
+
+def axes_of(matrix: Matrix, versions: Mapping[str, Iterable[Version]]) -> tuple[AdviceAxis, ...]:
+    return tuple(
+        AdviceAxis(
+            name=axis.name,
+            short=axis.short,
+            label=label(axis),
+            coordinates=tuple(map(str, versions[axis.name])),
+            package=axis.package,
+        )
+        for axis in matrix.axes
+    )
+
+
+def _rows(
+    advisor: Advisor,
+    capabilities: list[str],
+    number: Callable[[str], int],
+    lines: Callable[[Answer], ShellLines],
+    words: Callable[[Answer], ProofWords],
+) -> Iterator[AdviceRow]:
+    snapshot, ranks = advisor.snapshot, advisor.ranks
+    numbers = {name: place for place, name in enumerate(capabilities)}
+    # Most proofs have the same capabilities, and then they are one object.
+    lacks: dict[int, tuple[int, ...]] = {}
+    for proof in sorted(advisor.proofs, key=lambda proof: ranks.of(proof, "best")):
+        assert proof.latest is not None, "what is proven ran"
+        same, (verdict, failing) = id(proof.capabilities), words(proof)
+        if same not in lacks:
+            passing = {c.id for c in proof.capabilities if c.status == "yes"}
+            lacks[same] = tuple(n for name, n in numbers.items() if name not in passing)
+        uv, pip = (tuple(map(number, steps)) for steps in lines(proof))
+        yield AdviceRow(
+            id=proof.id,
+            at=tuple(ranks.positions[c.axis][c.version] for c in proof.cell.coordinates),
+            recipe=proof.cell.recipe,
+            verdict=proof.kind,
+            words=number(verdict),
+            score=number(proof.score.words),
+            failing=tuple(map(number, failing)),
+            tier=proof.tier,
+            outside=proof.outside,
+            changed=proof.changed,
+            versions=tuple(str(proof.version(c.axis)) for c in proof.cell.coordinates),
+            fails=tuple(numbers[name] for name in proof.fails),
+            faults=tuple(numbers[name] for name in proof.failing_here),
+            lacks=lacks[same],
+            tested=proof.tested,
+            days=proof.days,
+            last=proof.latest,
+            isolation=proof.isolation,
+            stale=tuple(map(number, proof.outdated)),
+            lifted=tuple(number(lifted.sentence) for lifted in proof.lifted or ()),
+            published=number(as_published(snapshot, proof.cell).sentence),
+            uv=uv,
+            pip=pip,
+            rank={goal: ranks.of(proof, goal) for goal in GOALS},
+        )

@@ -15,7 +15,7 @@ from packaging.version import Version
 from compat.declare.matrix import Matrix
 from compat.lock.lockfile import Inputs, Lock
 from compat.plan.platform import python_name, without_build
-from compat.results.lifted import Lifted
+from compat.results.answer import Lifted
 from compat.value import Value
 
 # The first with importlib.metadata in the standard library:

@@ -16,29 +16,28 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.doctor.facts import grammar, requirement_of
+from compat.advise.doctor.facts import grammar, index, package_of, requirement_of
 from compat.advise.doctor.infer import Case, Finding, case_of, finding_of, pythons_in
-from compat.advise.doctor.known import index, package_of
-from compat.advise.message import shows, signs
-from compat.advise.named_builds import (
+from compat.advise.package_list import (
+    PackageList,
     base_of,
     lying_over_each_other,
     of_other_days,
     short_names,
+    shows,
+    signs,
     stand_ins,
 )
-from compat.advise.package_list import PackageList
 from compat.declare.matrix import Axis, Matrix
 from compat.declare.parsing import minor_series, parsed
 from compat.index.release import Published, Release
-from compat.lock.lock_text import locked_version, read_pins
+from compat.lock.lockfile import locked_version, read_pins
 from compat.lock.resolvers import PYTHON, Requires
 from compat.plan.cell import RECIPES
 from compat.plan.feasible import required_python
-from compat.plan.platform import accepted_tags, admits, marker_values
-from compat.plan.requirements import active, published_names
+from compat.plan.platform import accepted_tags, active, admits, marker_values, published_names
 from compat.results.answer import Answer, mostly_works, verdict_clause
-from compat.results.learnt import KeptBlame
+from compat.results.learnt import StoredBlame
 from compat.results.record import Record, involved
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, Outcome, parse_outcome
@@ -68,7 +67,7 @@ class KnownFacts(Value, frozen=True):
     pins: Mapping[str, dict[str, Version]]
     words: Callable[[Outcome], str]
     guards: tuple[ImportGuard, ...] = ()
-    blames: tuple[KeptBlame, ...] = ()
+    blames: tuple[StoredBlame, ...] = ()
 
 
 class DifferingPin(Value, frozen=True):
@@ -177,7 +176,7 @@ class _Question:
         self.findings = [] if message is None else list(self._findings(message))
 
     def answer(self) -> Diagnosis:
-        proof, tried = self.proof, self._tried_versions()
+        proof, tried = self.proof, self._tested_versions()
         against = (
             *(() if proof else (*self._of_runs(), *self._of_blames())),
             *(() if proof else self._of_guards()),
@@ -496,7 +495,7 @@ class _Question:
                 needs = "" if finding.cause in ("no-artifact", "build") else finding.needs
                 yield msgspec.structs.replace(finding, packages=packages, needs=needs)
 
-    def _tried_versions(self) -> dict[str, Version]:
+    def _tested_versions(self) -> dict[str, Version]:
         """The versions of axes in a message; the subject's may follow from what it requires."""
         if self.message is None:
             return {}

@@ -5,27 +5,195 @@ poetry export), `pip list` and `uv pip list` as columns or JSON, `conda list`, a
 poetry, uv and pipenv. Lines that are not understood are reported unchanged, never guessed.
 """
 
+import datetime
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from compat.advise.doctor.facts import Text, grammar
+from compat.run.outcome import Failed
+from compat.value import Value
+
+if TYPE_CHECKING:
+    from compat.declare.matrix import Matrix
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from packaging.markers import Marker
-from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
-from packaging.version import InvalidVersion, Version
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import InvalidVersion
 
 from compat.advise.doctor.facts import requirement_of, version_of
 from compat.errors import UsageError
-from compat.value import Value
 
 if TYPE_CHECKING:
     from compat.index.release import Published
 
+
+# Whether a message shows a published cause of a failure.
+
+# A text shows a cause when it has all parts of one of its signs, as `flat` writes them.
+Sign = tuple[str, ...]
+_LINE = re.compile(r":\d+$")
+# The text of a traceback of each cause besides its subject; other causes have no typical text.
+_ERRORS = {
+    "type-error": "typeerror",
+    "syntax": "syntaxerror",
+    "version-guard": "importerror",
+    "assertion": "assertionerror",
+}
+
+
+def shows(text: Text, signs_of_cause: tuple[Sign, ...]) -> bool:
+    whole = _flat(text)
+
+    def is_there(part: str) -> bool:
+        sign = rf"(?<![\w-]){re.escape(part)}(?![\w-]|\.\w)"
+        return re.search(sign, whole, re.ASCII) is not None
+
+    return any(all(map(is_there, sign)) for sign in signs_of_cause)
+
+
+def flat(text: str) -> str:
+    """Return a text for the search of signs: without quotes, in lower case, with `-` for `_`."""
+    return _flat(Text(text))
+
+
+def _flat(text: Text) -> str:
+    return text.flat.replace("'", "").lower().replace("_", "-")
+
+
+def signs(failed: Failed) -> tuple[Sign, ...]:
+    return tuple(tuple(map(flat, sign)) for sign in _signs(failed))
+
+
+def _signs(failed: Failed) -> Iterator[Sign]:
+    subject = failed.by or failed.subject
+    if not subject:
+        return
+    tail = subject.rpartition(".")[2]
+    match failed.cause:
+        case "no-artifact" | "hash-mismatch" | "build" | "source-only":
+            yield (subject,)
+        case "missing-module":
+            yield (f"no module named {subject}",)
+        case "missing-attribute":
+            yield (f"has no attribute {tail}", subject.partition(".")[0])
+            yield (f"cannot import name {tail}",)
+        case "conflict":
+            yield ("conflict", subject)
+            yield ("resolutionimpossible", subject)
+        case cause if cause in _ERRORS:
+            yield (_LINE.sub("", subject), _ERRORS[cause])
+
+
+# Builds under another name: `demo-nightly` and `demo-gpu` are builds of demo. They hold its
+# modules, but pip treats them as separate packages, and none satisfies a requirement on another.
+
+# Suffixes that describe a build. The meaning of "-binary" or "-headless" differs by package.
+_KINDS = frozenset(("nightly", "gpu", "cpu", "rocm"))
+_DAY = re.compile(r"(?:dev|a|b|rc)(20\d{6})(?:\d{2})?(?!\d)")
+# Nightly builds of one week mostly fit each other. A choice, not a measured value.
+_MOST_DAYS = 7
+
+
+class NamedBuild(Value, frozen=True):
+    """An installed build under another, normalised name; `day` is that in its version."""
+
+    name: str
+    base: str
+    version: Version
+
+    @property
+    def day(self) -> datetime.date | None:
+        match = _DAY.search(str(self.version))
+        try:
+            return None if match is None else datetime.datetime.strptime(match[1], "%Y%m%d").date()
+        except ValueError:
+            return None
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+def named_builds(
+    versions: Mapping[str, Version], short: Mapping[str, str]
+) -> tuple[NamedBuild, ...]:
+    """`short` has names with which builds may begin, and names that only look like builds."""
+    return tuple(
+        NamedBuild(name=name, base=base, version=version)
+        for name, version in versions.items()
+        if (base := base_of(name, short)) != name
+    )
+
+
+def lying_over_each_other(
+    versions: Mapping[str, Version], short: Mapping[str, str], bases: Collection[str]
+) -> Iterator[tuple[str, tuple[NamedBuild, ...]]]:
+    """Yield each package with its installed builds of different releases, including its own name.
+
+    A nightly build towards 2.8.0 beside 2.8.0 may be a requirement of that release itself.
+    """
+    builds: dict[str, list[NamedBuild]] = {}
+    for build in named_builds(versions, short):
+        if build.base in bases:
+            builds.setdefault(build.base, []).append(build)
+    for base, others in builds.items():
+        version = versions.get(base)
+        plain = [] if version is None else [NamedBuild(name=base, base=base, version=version)]
+        if len({build.version.base_version for build in (*plain, *others)}) > 1:
+            yield base, (*plain, *others)
+
+
+def of_other_days(
+    subject: str, versions: Mapping[str, Version], short: Mapping[str, str]
+) -> tuple[NamedBuild, ...]:
+    """Return the subject's nightly build and those of other packages of other weeks, if any."""
+    builds = [build for build in named_builds(versions, short) if build.day is not None]
+    nightly = next((build for build in builds if build.base == subject), None)
+    if nightly is None or nightly.day is None:
+        return ()
+    day = nightly.day
+    far = [b for b in builds if b.day is not None and abs((b.day - day).days) > _MOST_DAYS]
+    return (nightly, *far) if far else ()
+
+
+def stand_ins(versions: Mapping[str, Version], short: Mapping[str, str]) -> dict[str, NamedBuild]:
+    return {b.base: b for b in named_builds(versions, short) if b.base not in versions}
+
+
+def base_of(name: str, short: Mapping[str, str]) -> str:
+    tokens = name.split("-")
+    rest = [token for token in tokens if token not in _KINDS]
+    if len(rest) == len(tokens) or not rest or name in short:
+        return name
+    return "-".join((short.get(rest[0], rest[0]), *rest[1:]))
+
+
+def short_names(matrix: "Matrix") -> dict[str, str]:
+    others = {canonicalize_name(name): name for name in matrix.namesakes}
+    return others | {axis.short: axis.normalised_name for axis in matrix.packages}
+
+
+def is_own_name(name: str) -> bool:
+    """Return whether a module of that name may be the user's or Python's own."""
+    module = name.replace("-", "_").lower()
+    return (
+        module.startswith(("my_", "_"))
+        or module in grammar()["lists"]["of_anybody"]
+        or module in {known.lower() for known in sys.stdlib_module_names}
+    )
+
+
 # The longest list read: room for a lock with hashes of some hundred packages. A choice.
 MOST_CHARACTERS = 4_000_000
 _LONGEST_LINE = 2_000
-_UNREAD_KEPT = 20
+_MOST_UNREAD = 20
 _NAME = r"[A-Za-z0-9](?:[\w.-]{0,98}[A-Za-z0-9])?"
 _VERSION = r"v?\d[\w.+!-]{0,80}"
 # `name  1.2.3` of pip, uv and conda; a third column is a folder, a build or a channel.
@@ -91,7 +259,7 @@ def read_list(text: str, python: Version | None = None) -> PackageList:
     return PackageList(
         versions=versions,
         python=python,
-        unread=tuple(unread[:_UNREAD_KEPT]),
+        unread=tuple(unread[:_MOST_UNREAD]),
         unread_count=len(unread),
         ranges={need.name: str(need.specifier) for need in wishes.values()},
     )

@@ -2,7 +2,14 @@
 
 from typing import Any
 
-from compat.advise.answer import Advisor, Card, Recommended, asked_pins, tested, tested_capabilities
+from compat.advise.answer import (
+    Advisor,
+    Card,
+    Recommended,
+    requested_pins,
+    tested,
+    tested_capabilities,
+)
 from compat.advise.commands import SCOPED_SINCE, commands
 from compat.advise.request import Goal, Request, label, request_of
 from compat.cli.arguments import Exit, argument, given, option
@@ -10,9 +17,8 @@ from compat.cli.installs import advised_installs, platforms_named
 from compat.cli.options import MATRIX_NAME, OTHER_PLATFORM, workspace_of
 from compat.cli.output import envelope, fields, note, say
 from compat.cli.verdicts import verdict_words
-from compat.site.install_words import platform_title
-from compat.site.lock_facts import lock_facts
-from compat.site.wording import failing_words, listed
+from compat.site.status import platform_title
+from compat.site.wording import failing_words, listed, lock_facts
 from compat.value import LazyMapping
 from compat.workspace import Workspace
 
@@ -155,7 +161,7 @@ def _evidence(workspace: Workspace, card: Card) -> str:
 def _named(workspace: Workspace, card: Card, request: Request) -> str:
     axes = workspace.snapshot.matrix.axes
     versions = {label(axis): card.proof.version(axis.name) for axis in axes}
-    return ", ".join(f"{n} {v}" for n, v in (versions | asked_pins(card.lock, request)).items())
+    return ", ".join(f"{n} {v}" for n, v in (versions | requested_pins(card.lock, request)).items())
 
 
 def _card(workspace: Workspace, card: Card) -> dict[str, Any]:

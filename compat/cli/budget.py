@@ -7,15 +7,15 @@ import time
 from functools import cache, partial
 
 from compat import pipeline
-from compat.cli.machine import interpreter, level_of, without_places
+from compat.cli.machine import interpreter, level_of, without_paths
 from compat.cli.options import refuse_faulty_suite, workspace_of
-from compat.cli.output import envelope, note, say, tell_disproofs
+from compat.cli.output import envelope, note, report_disproofs, say
 from compat.cli.progress import MINUTE, Progress, Status
 from compat.cli.reports import Report, ReportFiles
 from compat.cli.this_machine import ThisMachine, locker_of, probing_locker, uv_locker
-from compat.declare.suite_table import Tier
+from compat.declare.matrix import Tier
 from compat.errors import CompatError, UsageError
-from compat.fleet import explore
+from compat.fleet import choices
 from compat.fleet.batch import RunOptions
 from compat.fleet.choices import seconds_of
 from compat.lock.lockfile import Refusal
@@ -23,18 +23,18 @@ from compat.plan.cell import Cell
 from compat.plan.plan import named_cells
 from compat.results import learnt
 from compat.results.answer import Answer
-from compat.results.clauses import KeptClauses
-from compat.results.coverage import coverage, coverage_lines
 from compat.results.judge import asked_about
+from compat.results.learnt import StoredClauses
 from compat.results.record import involved, third_package
+from compat.results.snapshot import coverage, coverage_lines
 from compat.run.job import Job
 from compat.run.outcome import is_spurious
-from compat.search.learning import Probed, RefusalLearner
+from compat.search.learning import ClauseLearner, Probed
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
 # An interrupted session loses no more than so many answers of the resolver.
-_KEEP_EVERY = 10
+_RECORD_EVERY = 10
 # With none wrong of 59 at most 5 % are wrong: 1 - 0.05 ** (1 / 59) = 0.0495. Sessions go on with
 # one sample until it has so many; then another begins.
 _SAMPLE = 59
@@ -66,7 +66,7 @@ def run_within(
     refuse_faulty_suite(workspace)
     machine = ThisMachine(workspace, level_of(isolation))
     session = _Session(workspace, machine)
-    named = named_cells(workspace.facts_of(workspace.kept_or_asked), words) if words else ()
+    named = named_cells(workspace.facts_of(workspace.stored_or_fetched), words) if words else ()
     only = {cell.id for cell in named}
     before, snapshot = coverage(workspace.snapshot), workspace.snapshot
     inferred = [
@@ -74,10 +74,10 @@ def run_within(
         for entry in snapshot.entries
         if entry.planned
         and entry.evidence == "inferred"
-        and (jobs or explore.is_lock_enough(entry))
+        and (jobs or choices.is_lock_enough(entry))
         and (not only or entry.cell.id in only)
     ]
-    earlier = learnt.kept_audit(workspace.folder)
+    earlier = learnt.stored_audit(workspace.folder)
     if earlier is None or len(earlier.cells) >= _SAMPLE:
         earlier = learnt.Audit(
             on=workspace.day, seed=secrets.randbelow(10**6), inferred=0, cells=()
@@ -85,7 +85,7 @@ def run_within(
     asked = {cell.cell for cell in earlier.cells}
     by_id = {entry.cell.id: entry for entry in inferred}
     order = [c for c in learnt.sampled(by_id, len(by_id), earlier.seed) if c not in asked]
-    explorer = explore.Explorer(
+    explorer = choices.Explorer(
         snapshot,
         session,
         time.monotonic,
@@ -115,7 +115,7 @@ def run_within(
         session.keep()
     failed, audited = [*explorer.failed], explorer.audited
     try:
-        session.files = pipeline.files_learnt(workspace)
+        session.files = pipeline.resolver_files(workspace)
         session.keep()
     except CompatError as error:
         failed.append(str(error))
@@ -124,7 +124,7 @@ def run_within(
         cells = (*earlier.cells, *audited)
         most = max(len(inferred), earlier.inferred, len(cells))
         audit = learnt.Audit(on=workspace.day, seed=earlier.seed, inferred=most, cells=cells)
-        learnt.keep_audit(workspace.folder, audit)
+        learnt.store_audit(workspace.folder, audit)
     workspace.refresh()
     disproofs, fell = pipeline.settled(workspace)
     after = coverage(workspace.snapshot)
@@ -147,7 +147,7 @@ def run_within(
             say(f"  verified {cell.cell}: {cell.finding}: {cell.outcome}")
         if audit is not None:
             say(f"{audit.sentence} (seed {audit.seed}, {audit.inferred:,} inferred)")
-    tell_disproofs(disproofs, fell)
+    report_disproofs(disproofs, fell)
     reports.write(
         Report(
             command=f"compat run {workspace.name}",
@@ -173,17 +173,17 @@ class _Session:
         self._looked_at, self._look = workspace_of(workspace.name), threading.Lock()
         # What names them is read once: the threads share it.
         self._matrix, self._context = workspace.matrix, workspace.context
-        facts = workspace.facts_of(workspace.kept_or_asked)
+        facts = workspace.facts_of(workspace.stored_or_fetched)
         known = workspace.learnt.clauses
         self.files = known.files
-        self._learner = RefusalLearner(
-            facts, uv_locker(workspace).lock, known.conflicts, workspace.day, without_places
+        self._learner = ClauseLearner(
+            facts, uv_locker(workspace).lock, known.conflicts, workspace.day, without_paths
         )
         self._locker = locker_of(workspace, "uv")
         self._prober = pipeline.prober(workspace, self._learner, probing_locker(workspace))
         # Cells that a session has probed teach nothing new.
         asked = workspace.learnt.probes
-        cells = (cell for cell in explore.refused_once(workspace.snapshot) if cell.id not in asked)
+        cells = (cell for cell in choices.refused_once(workspace.snapshot) if cell.id not in asked)
         self.lessons = [cell for cell in cells if not self._learner.answer(cell)]
         self._guard = threading.Lock()
         self._answers: list[learnt.PlainAnswer] = []
@@ -192,38 +192,38 @@ class _Session:
 
     def keep(self) -> None:
         with self._guard:
-            clauses = KeptClauses(conflicts=self._learner.clauses, files=self.files)
-            learnt.keep_clauses(self._workspace.folder, self._matrix, clauses)
-            learnt.keep_answers(self._workspace.folder, learnt.PROBES, self._answers)
+            clauses = StoredClauses(conflicts=self._learner.clauses, files=self.files)
+            learnt.store_clauses(self._workspace.folder, self._matrix, clauses)
+            learnt.store_answers(self._workspace.folder, learnt.PROBES, self._answers)
 
-    def ask(self, cell: Cell) -> explore.LockAnswer:
+    def ask(self, cell: Cell) -> choices.LockAnswer:
         known = len(self._learner.clauses)
         is_lesson = cell in self.lessons
         probed = self._learner.learn(cell) if is_lesson else self._prober.probe(cell)
         self._take(probed.answer)
         return self._answer(probed, probed.is_locked or len(self._learner.clauses) > known)
 
-    def inferred(self, cell: Cell) -> explore.LockAnswer | None:
+    def inferred(self, cell: Cell) -> choices.LockAnswer | None:
         probed = self._prober.known(cell)
         if probed is None:
             return None
         self._take(probed.answer)
         return self._answer(probed, False)
 
-    def _answer(self, probed: Probed, is_lesson: bool) -> explore.LockAnswer:
+    def _answer(self, probed: Probed, is_lesson: bool) -> choices.LockAnswer:
         if probed.is_locked:
-            return explore.LockAnswer("yes", is_lesson)
+            return choices.LockAnswer("yes", is_lesson)
         asked = asked_about(probed.cell.id, self._context)
         is_hard = any(not is_spurious(refusal) for refusal in probed.refusals)
         is_refused = is_hard and not third_package(probed.involved, asked)
-        return explore.LockAnswer("no" if is_refused else "none", is_lesson)
+        return choices.LockAnswer("no" if is_refused else "none", is_lesson)
 
     def _take(self, answer: learnt.PlainAnswer | None) -> None:
         if answer is None:
             return
         with self._guard:
             self._answers.append(answer)
-            is_time = len(self._answers) % _KEEP_EVERY == 0
+            is_time = len(self._answers) % _RECORD_EVERY == 0
         if is_time:
             self.keep()
 
@@ -249,7 +249,7 @@ class _Session:
         if entry.cell.recipe == "relaxed" and entry.likely == "broken":
             free = partial(learnt.audited_free, entry)
             answer = pipeline.freed(self._workspace, entry.cell, self._locker)
-            if isinstance(answer, Refusal) or explore.is_lock_enough(entry):
+            if isinstance(answer, Refusal) or choices.is_lock_enough(entry):
                 return free(answer, None, "")
             if (missing := self._machine.missing_interpreter(answer)) is not None:
                 return free(answer, None, "", f"this machine has no Python {missing}")
@@ -260,7 +260,7 @@ class _Session:
             spoken_of = involved(run.outcome, names, dict(run.evidence.owners))
             blocker = third_package(spoken_of, asked_about(cell, self._context))
             return free(answer, run.outcome, blocker)
-        if explore.is_lock_enough(entry):
+        if choices.is_lock_enough(entry):
             asked = pipeline.audited(self._workspace, entry.cell, self._locker, self._learner)
             self._take(asked[1])
             return asked[0]

@@ -9,8 +9,14 @@ from compat.cli.machine import cache_folder, disk_mb, install_variables, now
 from compat.cli.output import envelope, note, say, table
 from compat.errors import CompatError, UsageError, reason
 from compat.index.settings import IndexSettings
-from compat.run.cache_items import CACHE_KINDS, CacheItem, cache_items, remove_items, unused_items
-from compat.run.scratch import remove_dead_folders
+from compat.run.cached import (
+    CACHE_KINDS,
+    CacheItem,
+    cache_items,
+    remove_dead_folders,
+    remove_items,
+    unused_items,
+)
 from compat.site.wording import count
 
 DAY = 24 * 3600.0

@@ -5,8 +5,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from compat.cli.app import FIRST, GROUPS, called, declared_by
 from compat.cli.arguments import SHARED, WrongUsage, shared_taken
-from compat.cli.command_table import FIRST, GROUPS, called, declared_by
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -16,12 +16,12 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import answer, envelope, note, raw, say
-from compat.declare.faults import faults_of
-from compat.declare.schema import matrix_schema, policy_schema, schema_text
+from compat.declare.load import matrix_schema, policy_schema, schema_text
+from compat.declare.parsing import faults_of
 from compat.errors import DeclarationError, Fault, IndexUnreachable, UsageError
 from compat.index.discover import THREADS
 from compat.index.settings import has_extras
-from compat.lock.lock_text import kept_lock
+from compat.lock.lockfile import stored_lock
 from compat.results.judge import refuted
 from compat.site.wording import count
 from compat.workspace import Workspace
@@ -39,7 +39,7 @@ def twice(workspace: Workspace) -> Iterator[str]:
         return
     matrix = workspace.matrix
     requirements = (*matrix.requirements, *matrix.suite.requirements)
-    locks = (kept_lock(path) for _, path in workspace.lock_paths())
+    locks = (stored_lock(path) for _, path in workspace.lock_paths())
     of_axes = {axis.normalised_name for axis in matrix.packages}
     asked = {canonicalize_name(Requirement(text).name) for text in requirements}
 
@@ -147,7 +147,7 @@ def schema_command(write: bool = option("Write the schemas to matrices/.")) -> N
         ("policy.schema.json", policy_schema()),
     ):
         text = schema_text(content)
-        before = (files.read_if_there(folder / name) or b"").decode(errors="replace")
+        before = (files.read_if_present(folder / name) or b"").decode(errors="replace")
         raw(files.unified_diff(f"matrices/{name}", before, text))
         changed += [name] if before != text else []
         if write:

@@ -214,10 +214,10 @@ def _text(place: str, most: int) -> str:
 def known_facts(workspace: "Workspace") -> "KnownFacts":
     """Return what is known of a matrix. Raises UsageError for one without a kept catalogue."""
     from compat.advise.diagnosis import KnownFacts, files_of_known
-    from compat.results.learnt import kept_blames
+    from compat.results.learnt import stored_blames
     from compat.site.wording import cause_sentence
 
-    if workspace.kept_catalogue is None:
+    if workspace.stored_catalogue is None:
         hint = f"compat matrix discover {workspace.name} --write stores one"
         raise UsageError.of(f"matrix {workspace.name!r} has no stored catalogue", hint=hint)
     known = workspace.snapshot
@@ -227,7 +227,7 @@ def known_facts(workspace: "Workspace") -> "KnownFacts":
         pins=files.versions,
         words=cause_sentence,
         guards=files.guards,
-        blames=kept_blames(workspace.folder),
+        blames=stored_blames(workspace.folder),
     )
 
 

@@ -60,12 +60,12 @@ from compat.errors import BuildFailed, CompatError, UsageError
 from compat.fleet import floor
 from compat.fleet.batch import RunOptions
 from compat.fleet.checkout_run import CheckoutCells
-from compat.index.kept import encode_catalogue
+from compat.index.discover import encode_catalogue
 from compat.index.release import Catalogue, Package
 from compat.plan.cell import RECIPES
 from compat.plan.platform import admits
 from compat.policy.evaluation import PYTHONS
-from compat.results.judged import JudgedRun
+from compat.results.judge import JudgedRun
 from compat.rewrite.ranges import Move
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation
@@ -120,7 +120,7 @@ def floor_command(
         if not (Path(source).exists() or source.startswith("git+")):
             hint = "--axis AXIS searches a matrix"
             raise UsageError.of("there is no such project", path=source, hint=hint)
-        asked = AskedProject(
+        asked = ProjectRequest(
             source=source,
             python=python,
             words=(*(("-k", k) if k else ()), *(("-m", m) if m else ())),
@@ -182,7 +182,7 @@ _SECONDS = 600
 _PROOFS = 20
 
 
-class AskedProject(Value, frozen=True, kw_only=True):
+class ProjectRequest(Value, frozen=True, kw_only=True):
     """A project, its tests (`words` of pytest) and the moment when the time is spent."""
 
     source: str
@@ -194,7 +194,7 @@ class AskedProject(Value, frozen=True, kw_only=True):
     extras: bool
 
 
-def _answer_project(asked: AskedProject, check: bool, fix: bool, constraints: Path | None) -> int:
+def _answer_project(asked: ProjectRequest, check: bool, fix: bool, constraints: Path | None) -> int:
     with _trial(asked) as (checkout, search, suite):
         answered = search.minimums()
     wrong = [minimum for minimum in answered.minimums if minimum.state == "false"]
@@ -247,7 +247,7 @@ def _answer_project(asked: AskedProject, check: bool, fix: bool, constraints: Pa
 
 @contextmanager
 def _trial(
-    asked: AskedProject,
+    asked: ProjectRequest,
 ) -> Iterator[tuple[BuiltCheckout, floor.MinimumSearch, draft.SuiteDraft]]:
     """Build a project and yield the search for its minimums, whose tests have run with the newest
     versions on the oldest Python here that the project requires and that can say something.
@@ -312,7 +312,7 @@ def _trial(
                 if interruption.signal:
                     raise Exit(128 + interruption.signal)
                 lacking = trouble or floor.Untestable(because="", modules=search.missing)
-                mended = _mended(suite, lacking, project, workspace.suite_texts)
+                mended = _fixed(suite, lacking, project, workspace.suite_texts)
                 if mended == suite:
                     break
                 suite = mended
@@ -338,7 +338,7 @@ def _passed(attempt: JudgedRun) -> str:
     return numbers if counts["passed"] else str(attempt.outcome)
 
 
-def _built(asked: AskedProject, place: Path) -> tuple[BuiltCheckout, list[Version]]:
+def _built(asked: ProjectRequest, place: Path) -> tuple[BuiltCheckout, list[Version]]:
     """Build the wheel of a project, and return it with the Pythons to try, oldest first."""
     source, python = asked.source, asked.python
     required = project_in(Path(source)).requires_python if Path(source).is_dir() else None
@@ -397,7 +397,7 @@ def usual_pythons(series: Iterable[Version], wheel: str, day: datetime.date) -> 
 
 
 def _suite(
-    asked: AskedProject, checkout: BuiltCheckout, module: str, tests: str
+    asked: ProjectRequest, checkout: BuiltCheckout, module: str, tests: str
 ) -> tuple[draft.SuiteDraft, Project]:
     """The suite of a project's tests, and the project with what the folders above it list, as far
     as the tests need that: a workspace's root has what the tests of its members ask for.
@@ -437,7 +437,7 @@ def _pins(text: str, names: Collection[str]) -> bool:
     )
 
 
-def _mended(
+def _fixed(
     suite: draft.SuiteDraft, trouble: floor.Untestable, project: Project, texts: Mapping[str, str]
 ) -> draft.SuiteDraft:
     brought = with_modules(suite, trouble.modules, project)

@@ -4,7 +4,7 @@ from compat.cli.arguments import Exit, option
 from compat.cli.machine import now
 from compat.cli.options import MATRIX_NAME, workspace_of
 from compat.cli.output import envelope, note, report, say
-from compat.results.coverage import cell_count
+from compat.results.snapshot import cell_count
 
 
 def health_command(

@@ -29,7 +29,7 @@ from compat.draft.draft import (
 )
 from compat.errors import CompatError, UsageError
 from compat.index.pypi import PyPISource
-from compat.lock.refusals import builds_asked_for
+from compat.lock.resolvers import requested_builds
 from compat.plan.cell import parse_cell
 from compat.policy.evaluation import PYTHONS
 from compat.results.record import Capability
@@ -93,9 +93,9 @@ def init_command(
             break
         faults, failing = _trial(workspace_of(draft.name, folder), draft, run)
         modules = [module for fault in faults for module in lost_modules(fault)]
-        builds = [release for fault in faults for release in builds_asked_for(str(fault))]
+        builds = [release for fault in faults for release in requested_builds(str(fault))]
         whole = with_builds(with_modules(suite, modules, own), builds)
-        whole = without_files_beside(whole, failing)
+        whole = without_neighbour_files(whole, failing)
         if whole == suite:
             break
         suite = whole
@@ -123,7 +123,7 @@ def with_builds(suite: SuiteDraft, releases: Iterable[str]) -> SuiteDraft:
 _BESIDE = re.compile(r"FileNotFoundError: .*'suite/")
 
 
-def without_files_beside(suite: SuiteDraft, failing: Iterable[Capability]) -> SuiteDraft:
+def without_neighbour_files(suite: SuiteDraft, failing: Iterable[Capability]) -> SuiteDraft:
     """Leave out tests that read files beside their folder, and report them: that says nothing about
     the versions.
     """
@@ -176,7 +176,7 @@ _LISTS = (
 
 
 def project_in(folder: Path) -> Project:
-    content = files.read_if_there(folder / PYPROJECT)
+    content = files.read_if_present(folder / PYPROJECT)
     project = Project() if content is None else project_of(content)
     named = {
         name: files.read(folder / name).decode(errors="replace")
@@ -209,7 +209,7 @@ def discovered(folder: Path) -> tuple[str, ...]:
     """
     names = ("pyproject.toml", "tox.ini", "setup.cfg", "noxfile.py", "Makefile")
     for path in (*map(folder.joinpath, names), *sorted(folder.glob(".github/workflows/*.y*ml"))):
-        text = (files.read_if_there(path) or b"").decode(errors="replace")
+        text = (files.read_if_present(path) or b"").decode(errors="replace")
         if (known := _DISCOVERY.search(text)) and "python_files" not in text:
             return "-o", f"python_files={known['files']}"
     return ()

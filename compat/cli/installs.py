@@ -14,10 +14,10 @@ from packaging.version import Version
 from compat import pipeline
 from compat.advise.answer import positions
 from compat.advise.request import Request, wanted_coordinates
-from compat.cli.machine import without_places
+from compat.cli.machine import without_paths
 from compat.cli.output import answer, envelope, note, report, say
-from compat.declare.faults import choice
-from compat.declare.platforms import PLATFORMS, PlatformName, own_name
+from compat.declare.matrix import PLATFORMS, PlatformName, own_name
+from compat.declare.parsing import choice
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.lock.lockfile import Lock, Locker
 from compat.plan.cell import parse_cell, split_platform
@@ -28,8 +28,8 @@ from compat.results.installs import (
     install_causes,
     plain_installs,
 )
-from compat.results.learnt import PLAIN, PlainAnswer, keep_answers
-from compat.site.install_words import (
+from compat.results.learnt import PLAIN, PlainAnswer, store_answers
+from compat.site.status import (
     INSTALL_STYLES,
     by_python,
     install_line,
@@ -51,7 +51,7 @@ MOST_TRIED = 3
 MOST_QUESTIONS = 1000
 
 
-def ask_installs(
+def resolve_installs(
     workspace: Workspace,
     platforms: Sequence[PlatformName],
     words: Collection[str],
@@ -65,23 +65,23 @@ def ask_installs(
     first, then the oldest answers.
     """
     meant = _meant(workspace, platforms, words)
-    matrix, catalogue = workspace.matrix, workspace.kept_or_asked if platforms else None
+    matrix, catalogue = workspace.matrix, workspace.stored_or_fetched if platforms else None
     facts = {n: workspace.platforms.facts(matrix, catalogue, n) for n in platforms if catalogue}
     answers: list[PlainAnswer] = []
 
     def ask(install: Install) -> Asked:
         own = facts[install.platform] if install.platform else workspace.feasibility
         cell = parse_cell(split_platform(install.cell)[0], own.matrix)
-        return pipeline.asked_install(workspace, own, cell, resolver, without_places)
+        return pipeline.plain_install_of(workspace, own, cell, resolver, without_paths)
 
     errors: list[CompatError] = []
     for install, (own, lock) in side_by_side(meant[:most], ask, jobs, errors):
         if install.platform:
-            workspace.platforms.keep_answer(install.platform, own, lock)
+            workspace.platforms.store_answer(install.platform, own, lock)
         else:
             if lock is not None and lock != workspace.lock(own.cell):
                 workspace.keep_lock(own.cell, lock)
-            keep_answers(workspace.folder, PLAIN, [own])
+            store_answers(workspace.folder, PLAIN, [own])
             workspace.refresh()
         answers.append(replace(own, cell=install.cell))
         if not platforms:

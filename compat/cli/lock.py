@@ -4,9 +4,9 @@ from collections import Counter
 
 from compat import pipeline
 from compat.cli.arguments import Exit, option
-from compat.cli.installs import MOST_QUESTIONS, ask_installs, platforms_named, side_by_side
+from compat.cli.installs import MOST_QUESTIONS, platforms_named, resolve_installs, side_by_side
 from compat.cli.options import CELL_NAMES, MATRIX_NAME, OTHER_PLATFORM, LockerName, workspace_of
-from compat.cli.output import envelope, note, report, say, tell_disproofs
+from compat.cli.output import envelope, note, report, report_disproofs, say
 from compat.cli.this_machine import locker_of, uv_locker
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.fleet.batch import LockResult
@@ -14,9 +14,8 @@ from compat.lock.lockfile import Refusal
 from compat.lock.mixed import changed_inputs, changed_pins
 from compat.plan.cell import Cell
 from compat.plan.plan import Infeasible, facts_for, lockable_cells, named_cells
-from compat.results.lifted import lifted
-from compat.site.lock_facts import LockFacts, lock_facts
-from compat.site.wording import count
+from compat.results.answer import lifted
+from compat.site.wording import LockFacts, count, lock_facts
 from compat.value import Value
 from compat.workspace import Workspace
 
@@ -75,12 +74,12 @@ def lock_command(
             raise UsageError.of(message, path="--locker", hint="--locker uv does")
         # It builds nothing for other platforms.
         resolver, named = uv_locker(workspace), platforms_named(workspace, platform)
-        raise Exit(ask_installs(workspace, named, words or (), resolver, jobs, most))
+        raise Exit(resolve_installs(workspace, named, words or (), resolver, jobs, most))
     if plain:
         if words or check:
             raise UsageError.of("--plain covers every release: no cells, no --check")
         resolver = locker_of(workspace, locker)
-        raise Exit(ask_installs(workspace, (), (), resolver, jobs, most))
+        raise Exit(resolve_installs(workspace, (), (), resolver, jobs, most))
     facts, resolver = workspace.feasibility, locker_of(workspace, locker)
     cells = named_cells(facts, words, beyond_axes=True) if words else ()
     if not words:
@@ -115,7 +114,7 @@ def lock_command(
     disproofs, fell = ((), ()) if check else pipeline.settled(workspace, locked)
     faults = [fault for error in errors for fault in error.faults]
     envelope({"cells": lines, "disproved": disproofs, "fell": fell}, faults)
-    tell_disproofs(disproofs, fell)
+    report_disproofs(disproofs, fell)
     tally = Counter(_SAID.get(line.outcome.partition(":")[0], line.outcome) for line in lines)
     tally += Counter({"without an answer": len(errors)})
     counts = ", ".join(f"{number:,} {what}" for what, number in tally.items())

@@ -20,9 +20,9 @@ from compat.errors import UsageError, reason
 
 if TYPE_CHECKING:
     from compat.index.settings import IndexSettings
+    from compat.run.cached import Scratch
     from compat.run.evidence import Isolation
     from compat.run.job import Bench, Job
-    from compat.run.scratch import Scratch
 
 _OTHER_CACHE = "set COMPAT_CACHE_DIR to a writable folder"
 # What a worker process needs: its folders, its locale, the package index and Dask's own settings.
@@ -70,7 +70,7 @@ def forget_environment() -> None:
 @contextmanager
 def scratch(folder: Path) -> Iterator[Scratch]:
     """Yield a folder of this command, after removing those of dead processes beside it."""
-    from compat.run.scratch import Scratch, remove_dead_folders
+    from compat.run.cached import Scratch, remove_dead_folders
 
     remove_dead_folders(folder)
     own = Scratch(folder)
@@ -130,7 +130,7 @@ def sandbox_folder(level: Isolation = "L3") -> Path:
 
 
 @cache
-def machine_places() -> tuple[str, ...]:
+def machine_paths() -> tuple[str, ...]:
     """Return the folders that distinguish this machine from others, for redaction."""
     top = [path for path in Path("/").iterdir() if path.is_dir()]
     named = [Path(value) for n in ("TMPDIR", "TEMP", "TMP", "HOME") if (value := environ().get(n))]
@@ -138,10 +138,10 @@ def machine_places() -> tuple[str, ...]:
     return tuple(sorted({str(path) for path in (*top, *own, *(path.resolve() for path in own))}))
 
 
-def without_places(text: str) -> str:
+def without_paths(text: str) -> str:
     from compat.results.redact import redacted
 
-    return redacted(text, places=machine_places())
+    return redacted(text, places=machine_paths())
 
 
 def interpreter(patch: Version, platform: str = "") -> str | None:
@@ -172,8 +172,7 @@ def level_of(asked: str) -> Isolation:
 
 def bench_of(job: Job, worker: str, index: IndexSettings, level: Isolation, keep: bool) -> Bench:
     """Return what a worker needs to run this job; `worker` is its folder below all cells."""
-    from compat.run.interpreter import bytecode_of
-    from compat.run.job import Bench
+    from compat.run.job import Bench, bytecode_of
 
     python = interpreter(job.lock.inputs.python, job.lock.inputs.platform)
     if python is None:
@@ -193,7 +192,7 @@ def bench_of(job: Job, worker: str, index: IndexSettings, level: Isolation, keep
         index=index,
         variables=install_variables(index, level),
         host=host_class(),
-        readable=readable_places(python),
+        readable=readable_paths(python),
         keep=keep,
         canaries=str(cache / "canaries"),
     )
@@ -207,11 +206,11 @@ def install_variables(index: IndexSettings, level: Isolation = "L3") -> tuple[tu
     return tuple(sorted((visible | own).items()))
 
 
-def readable_places(python: str) -> tuple[str, ...]:
+def readable_paths(python: str) -> tuple[str, ...]:
     """Return what cells on that interpreter see besides the system's folders."""
-    from compat.run.isolation import prefix_places
+    from compat.run.isolation import prefix_paths
 
-    return (python, *map(str, prefix_places(Path(python).resolve().parents[1])))
+    return (python, *map(str, prefix_paths(Path(python).resolve().parents[1])))
 
 
 def host_class() -> str:

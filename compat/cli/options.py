@@ -26,7 +26,7 @@ def faults_of_suite(workspace: Workspace) -> tuple[Fault, ...]:
     texts = workspace.suite_texts | settings_texts(folder) if folder.is_dir() else None
 
     def look() -> bytes:
-        from compat.declare.suite import suite_faults
+        from compat.declare.capabilities import suite_faults
 
         path = f"matrices/{workspace.name}/matrix.toml"
         return encode(suite_faults(workspace.matrix, texts, path))

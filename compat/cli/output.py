@@ -23,11 +23,11 @@ from compat.errors import Fault, count, listed, one_line, visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from compat.results.clauses import Disproof
+    from compat.results.learnt import Disproof
 
 
-def tell_disproofs(disproofs: Sequence[Disproof], fell: Sequence[str]) -> None:
-    from compat.results.clauses import FileClause
+def report_disproofs(disproofs: Sequence[Disproof], fell: Sequence[str]) -> None:
+    from compat.results.learnt import FileClause
 
     for disproof in disproofs:
         clause = disproof.clause

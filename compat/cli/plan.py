@@ -14,14 +14,14 @@ from compat.cli.arguments import Exit, given, option
 from compat.cli.machine import interpreter, now
 from compat.cli.options import CELL_NAMES, MATRIX_NAME, workspace_of
 from compat.cli.output import about, answer, as_prose, envelope, fields, note, report, say, table
+from compat.declare.matrix import PlatformName
 from compat.declare.parsing import minor_series
-from compat.declare.platforms import PlatformName
 from compat.errors import CompatError, UsageError
 from compat.fleet import choices
 from compat.lock.lockfile import Lock, Locker
-from compat.plan.budget import MOST_SHARDS
 from compat.plan.cell import RECIPES, axis_coordinates, parse_cell
 from compat.plan.plan import (
+    MOST_SHARDS,
     Infeasible,
     Plan,
     counts,
@@ -30,8 +30,8 @@ from compat.plan.plan import (
     named_cells,
     unneeded_faults,
 )
-from compat.results.coverage import CellCount, cell_count, coverage
-from compat.results.learnt import kept_audit
+from compat.results.learnt import stored_audit
+from compat.results.snapshot import CellCount, cell_count, coverage
 from compat.site.wording import count
 from compat.workspace import Workspace
 
@@ -86,7 +86,7 @@ def plan_command(
             pipeline.discovered(workspace, True)
             workspace = workspace_of(matrix)
         needs: tuple[str, ...] = ()  # cells that must run before a proposed move can open
-        if workspace.declared.policy is not None and workspace.kept_catalogue is not None:
+        if workspace.declared.policy is not None and workspace.stored_catalogue is not None:
             moves = pipeline.proposed(workspace, workspace.day)
             needs = tuple(dict.fromkeys(need for move in moves.proposals for need in move.needs))
         if pythons == "here":
@@ -113,7 +113,7 @@ def plan_command(
         raise UsageError.of(message, hint="such as --budget 90m")
     if explained:
         # Without a word about which catalogue it is: the answer is one cell's, not the matrix's.
-        catalogue = workspace.kept_catalogue
+        catalogue = workspace.stored_catalogue
         facts = workspace.facts_of(workspace.catalogue if catalogue is None else catalogue)
         (cell,) = named_cells(facts, [explained], beyond_axes=True)
         lines, verdict = explain(facts_for(facts, cell), cell), workspace.verdict(cell.id)
@@ -152,7 +152,7 @@ def _prepare(workspace: Workspace, run_plan: choices.RunPlan, is_short: bool) ->
     """Lock what runs now and resolve old plain installs again. Reports on stderr: stdout is the
     plan.
     """
-    from compat.cli.installs import ask_installs, platforms_named, side_by_side
+    from compat.cli.installs import platforms_named, resolve_installs, side_by_side
     from compat.cli.this_machine import locker_of, uv_locker
 
     facts, locker = workspace.feasibility, locker_of(workspace, "uv")
@@ -178,7 +178,7 @@ def _prepare(workspace: Workspace, run_plan: choices.RunPlan, is_short: bool) ->
             asked.append((named, wheels))
         for platforms, resolver in asked:
             try:
-                ask_installs(workspace, platforms, (), resolver, _LOCKERS, _PLAIN)
+                resolve_installs(workspace, platforms, (), resolver, _LOCKERS, _PLAIN)
             except CompatError as error:
                 note(f"warning: {error}")
 
@@ -200,13 +200,13 @@ def _print_plan(workspace: Workspace, plan: Plan) -> None:
     rows.append(("cells", *(f"{tally[recipe].total():,}" for recipe in recipes), ""))
     feasible = sum(tally[recipe]["feasible"] for recipe in recipes)
     cells = CellCount(untried=feasible, ruled_out=len(plan.fates) - feasible)
-    has_catalogue = workspace.kept_catalogue is not None
+    has_catalogue = workspace.stored_catalogue is not None
     if has_catalogue:
         cells = cell_count(workspace.snapshot)
     say(f"{workspace.matrix.title}: {cells.words}")
     table(("fate", *recipes, "for example"), rows)
     if has_catalogue:
-        known, audit = coverage(workspace.snapshot), kept_audit(workspace.folder)
+        known, audit = coverage(workspace.snapshot), stored_audit(workspace.folder)
         say(f"Answered: {known.words}")
         if known.waiting:
             say(f"Lockable, not run yet: {known.waiting}")

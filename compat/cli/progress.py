@@ -16,14 +16,13 @@ from rich.text import Text
 from compat.cli.arguments import given
 from compat.cli.output import console as stderr_console
 from compat.cli.output import note
-from compat.errors import one_line
-from compat.results.durations import seconds_left
-from compat.results.judged import JudgedRun
+from compat.errors import count, one_line
+from compat.results.judge import JudgedRun
 from compat.results.record import StepSeconds
+from compat.results.runs import seconds_left
 from compat.run.events import SuiteWatch
+from compat.run.installation import Activity
 from compat.run.job import Job
-from compat.run.steps import Activity
-from compat.site.wording import count
 
 MINUTE = 60.0
 # The steps whose seconds records have, in their order, and which of them an activity belongs to.

@@ -19,7 +19,7 @@ from compat.cli.options import (
 from compat.cli.output import envelope, note, raw, say, table
 from compat.errors import UsageError
 from compat.policy.calendar import missing_command, outlooks, schedule
-from compat.policy.proposal import Proposal
+from compat.policy.evaluation import Proposal
 from compat.policy.propose import affected_words, floors, without_axis
 
 

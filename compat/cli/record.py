@@ -13,42 +13,41 @@ import msgspec
 
 from compat import files, pipeline
 from compat.cli.arguments import Exit, option
-from compat.cli.machine import now, run_url, without_places
+from compat.cli.machine import now, run_url, without_paths
 from compat.cli.options import MATRIX_NAME, workspace_of
 from compat.cli.output import envelope, note, report, say
 from compat.declare.capabilities import suite_ids
-from compat.declare.platforms import PlatformName
-from compat.declare.suite_table import Tier
+from compat.declare.matrix import PlatformName, Tier
 from compat.errors import CompatError, DeclarationError, Fault, UsageError, reason
-from compat.lock.demands import Demands
-from compat.lock.layers import handed_lock
-from compat.lock.lock_text import kept_lock
-from compat.lock.lockfile import Lock, Locker
-from compat.lock.recipe import asks_as_declared, inputs_of, lock_cell
+from compat.lock.lockfile import Lock, Locker, stored_lock
+from compat.lock.mixed import Demands
+from compat.lock.recipe import inputs_of, lock_cell, requires_as_declared
+from compat.lock.sources import imported_lock
 from compat.plan.cell import Cell, parse_cell, split_platform
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import every_cell, lockable_cells
-from compat.results.clauses import Clause, ClauseBook
 from compat.results.installs import ANSWERS, declared_installs
-from compat.results.intake import OLDEST, Checkout, handed
 from compat.results.learnt import (
     CLAUSES,
     LOCKED,
     PLAIN,
     PROBES,
-    LearntFiles,
+    Clause,
+    ClauseBook,
     PlainAnswer,
+    ResolverFiles,
     answer_of,
     decode_answers,
-    keep_answers,
-    keep_clauses,
+    store_answers,
+    store_clauses,
 )
 from compat.results.record import strict
+from compat.results.record_files import OLDEST, Checkout, handed
 from compat.run.events import read_bytes
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, is_spurious
-from compat.run.suitefiles import owed_capabilities
-from compat.search.learning import RefusalLearner
+from compat.run.suitefiles import expected_capabilities
+from compat.search.learning import ClauseLearner
 from compat.site.wording import count, listed
 from compat.value import Value
 from compat.workspace import Workspace
@@ -124,7 +123,7 @@ def record_command(
         if not withdrawn:
             note(f"no record has a digest that begins with {withdraw}")
         raise Exit(0 if withdrawn else 1)
-    changed, suite_faults = pipeline.rejudged(workspace, without_places)
+    changed, suite_faults = pipeline.rejudged(workspace, without_paths)
     for record in suite_faults:
         note(f"warning: {record.cell} is not recorded again: {record.outcome}")
     rows = [{"id": record.cell, "outcome": str(record.outcome)} for record in changed]
@@ -184,8 +183,10 @@ def _checkout(
         shards |= dict.fromkeys(f"{row.cells} {row.smoke}".split(), f"records-{row.shard}")
     return Checkout(
         matrix=workspace.name,
-        cells=frozenset(c.id for c in lockable_cells(workspace.facts_of(workspace.kept_or_asked))),
-        locks={cell: kept_lock(path) for cell, path in workspace.lock_paths()},
+        cells=frozenset(
+            c.id for c in lockable_cells(workspace.facts_of(workspace.stored_or_fetched))
+        ),
+        locks={cell: stored_lock(path) for cell, path in workspace.lock_paths()},
         suite_digest=workspace.context.suite_digest,
         suite_ids=suite_ids(workspace.suite_texts),
         moment=now(),
@@ -193,7 +194,7 @@ def _checkout(
         run_url=made_by or run_url(),
         # Without a word about it a plan asks for the level that moves floors.
         isolation=level or (None if plan is None else "L3"),
-        owed=owed_capabilities(workspace.suite_folder, workspace.matrix.suite),
+        owed=expected_capabilities(workspace.suite_folder, workspace.matrix.suite),
         shards=None if plan is None else shards,
         tiers=tiers,
     )
@@ -219,7 +220,7 @@ class _Intake:
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
-        self.facts = workspace.facts_of(workspace.kept_or_asked)
+        self.facts = workspace.facts_of(workspace.stored_or_fetched)
         self.taken = defaultdict[str, list[str]](list)
         self.there: list[str] = []
         self.faults: list[Fault] = []
@@ -278,7 +279,7 @@ class _Intake:
             with self.about(PLATFORMS):
                 self.installs(folder if name is None else folder / PLATFORMS / name, name)
         with self.about(CLAUSES):
-            self.learnt(LearntFiles(folder, self.workspace.matrix))
+            self.learnt(ResolverFiles(folder, self.workspace.matrix))
 
     def locks(self, folder: Path) -> None:
         workspace, taken = self.workspace, self.taken["lock"]
@@ -291,11 +292,11 @@ class _Intake:
                     raise DeclarationError.of(f"is one file too many: {most}")
                 cell, text = name.removesuffix(".txt"), _lock_text(folder, listed_name)
                 path = workspace.lock_path(cell)
-                before = files.read_if_there(path) if cell in planned else None
+                before = files.read_if_present(path) if cell in planned else None
                 if before == text.encode():
                     self.there.append(name)
                     continue
-                lock = handed_lock(text, name, planned, self.facts, workspace.source)
+                lock = imported_lock(text, name, planned, self.facts, workspace.source)
                 workspace.keep_lock(cell, lock)
                 taken.append(name)
 
@@ -312,7 +313,7 @@ class _Intake:
         else:
             source, known = f"{name}/{ANSWERS}", elsewhere.answers(name)
             stray = "is already answered by metadata"
-            facts = elsewhere.facts(workspace.matrix, workspace.kept_or_asked, name)
+            facts = elsewhere.facts(workspace.matrix, workspace.stored_or_fetched, name)
             opened = (i for i in workspace.snapshot.platform_installs if i.platform == name)
             ids = [split_platform(install.cell)[0] for install in opened if install.is_open]
         planned = {cell: parse_cell(cell, workspace.matrix) for cell in ids}
@@ -326,12 +327,12 @@ class _Intake:
                 elif answer.refusal is None:
                     named = f"{answer.cell}.txt"
                     text = _lock_text(folder / LOCKS, named)
-                    lock = handed_lock(text, named, planned, facts, workspace.source)
+                    lock = imported_lock(text, named, planned, facts, workspace.source)
                 for own in self.checked(answer, facts, planned[answer.cell]):
                     if name is None:
-                        keep_answers(workspace.folder, PLAIN, [own])
+                        store_answers(workspace.folder, PLAIN, [own])
                     else:
-                        elsewhere.keep_answer(name, own, lock)
+                        elsewhere.store_answer(name, own, lock)
                     self.taken["answer"].append(place)
         workspace.refresh()
 
@@ -360,7 +361,7 @@ class _Intake:
             else:
                 yield place, answer
 
-    def learnt(self, handed_over: LearntFiles) -> None:
+    def learnt(self, handed_over: ResolverFiles) -> None:
         """Import clauses and probes.
 
         A clause is sound if it is recent, its facts are among those of its own cell on a Python
@@ -378,7 +379,7 @@ class _Intake:
         }
         on = {series[name]: cell for name, cell in cells.items()}
         demands, stray = Demands(facts), "is not a cell of this matrix"
-        learner = RefusalLearner(facts, self.locker.lock, (), workspace.day, without_places)
+        learner = ClauseLearner(facts, self.locker.lock, (), workspace.day, without_paths)
         settled = {(c.facts, p) for c in known.conflicts for p in c.pythons}
         new = [c for c in conflicts if not settled.issuperset((c.facts, p) for p in c.pythons)]
         new.sort(key=lambda c: (c.facts, c.outcome))
@@ -394,15 +395,15 @@ class _Intake:
                         why = f"does not resolve there, but resolves here, on Python {python}"
                         raise DeclarationError.of(why)
                     # As the resolver here words it.
-                    subject = without_places(refusal.subject)
+                    subject = without_paths(refusal.subject)
                     failed = Failed(stage="lock", cause=refusal.cause, subject=subject)
-                    because = without_places(refusal.because) or "it finds no solution"
+                    because = without_paths(refusal.because) or "it finds no solution"
                     own = msgspec.structs.replace(clause, outcome=str(failed), because=because)
                 clauses.append(own)
                 self.taken["clause"].append(place)
         if clauses:
             both = msgspec.structs.replace(known, conflicts=(*known.conflicts, *clauses))
-            keep_clauses(workspace.folder, workspace.matrix, both)
+            store_clauses(workspace.folder, workspace.matrix, both)
         book = ClauseBook([*known.conflicts, *clauses])
         for place, probe in self._timely(PROBES, probed, workspace.learnt.asked, cells, stray):
             with self.about(place):
@@ -415,7 +416,7 @@ class _Intake:
                 elif probe.refusal is None:
                     raise DeclarationError.of("reports packages, but a clause excludes it")
                 for each in own_probes:
-                    keep_answers(workspace.folder, PROBES, [each])
+                    store_answers(workspace.folder, PROBES, [each])
                     self.taken["probe"].append(place)
 
     def _refuse_unfit(
@@ -439,7 +440,7 @@ class _Intake:
                 and all(asked <= held for held in held_by)
                 and self.facts.obstacle(locked) is None
                 and (lock := workspace.lock(name)) is not None
-                and asks_as_declared(self.facts, locked, lock)
+                and requires_as_declared(self.facts, locked, lock)
             ):
                 raise DeclarationError.of(f"{name} has a lock with {' and '.join(clause.facts)}")
 
@@ -473,7 +474,7 @@ class _Intake:
             return []
         inputs = inputs_of(facts, cell, with_suite=False)
         result = lock_cell(self.locker, inputs, self.workspace.source.package, matrix.margin_days)
-        own = answer_of(cell.id, result, answer.on, without_places)
+        own = answer_of(cell.id, result, answer.on, without_paths)
         if own.refusal is None:
             raise DeclarationError.of(f"is {refusal} there, but resolves here")
         return [own]
@@ -483,6 +484,6 @@ def _republished(answer: PlainAnswer) -> PlainAnswer:
     refusal = answer.refusal
     if refusal is None:
         return PlainAnswer(cell=answer.cell, on=answer.on, outcome=LOCKED)
-    failed = Failed(stage="lock", cause=refusal.cause, subject=without_places(refusal.subject))
-    because = without_places(answer.because)
+    failed = Failed(stage="lock", cause=refusal.cause, subject=without_paths(refusal.subject))
+    because = without_paths(answer.because)
     return PlainAnswer(cell=answer.cell, on=answer.on, outcome=str(failed), because=because)

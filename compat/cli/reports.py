@@ -22,10 +22,9 @@ from compat.cli.output import envelope, note, say
 from compat.cli.verdicts import RunWords, verdict_words
 from compat.errors import one_line
 from compat.github.markdown import code, inline
-from compat.plan.cell import LANES, Coordinate
-from compat.results.answer import EXCUSED, Answer, representative
-from compat.results.compare import lane_report
-from compat.results.lifted import lifted
+from compat.plan.cell import VARIANTS, Coordinate
+from compat.results.answer import EXCUSED, Answer, lifted, representative
+from compat.results.compare import variant_report
 from compat.results.record import Record
 from compat.run.outcome import (
     Failed,
@@ -38,7 +37,7 @@ from compat.run.outcome import (
     parse_outcome,
 )
 from compat.site import wording
-from compat.site.install_words import floor_words, lane_blame, no_prerelease_words
+from compat.site.status import floor_words, no_prerelease_words, variant_blame
 from compat.value import Value
 from compat.workspace import Workspace
 
@@ -56,7 +55,7 @@ class _Answers:
         places: dict[tuple[Coordinate, ...], list[Answer]] = {}
         for cell, text in outcomes.items():
             outcome, entry = parse_outcome(text), known.get(cell)
-            if entry is None or entry.cell.is_in_lane:
+            if entry is None or entry.cell.is_variant:
                 continue
             # A doubtful outcome counts once a second run confirms it.
             is_doubted = isinstance(outcome, Failed) and is_doubtful(outcome)
@@ -80,7 +79,7 @@ class _Answers:
 
     def sentence(self, entries: Sequence[Answer]) -> str:
         best, *others = entries
-        place = wording.place_words(best.cell, self.workspace.matrix)
+        place = wording.combination_words(best.cell, self.workspace.matrix)
         verb, detail = self._said(best)
         clauses = [f"{place} {verb} {self._how(best)}{detail}"]
         for entry in others:
@@ -121,7 +120,7 @@ class _Answers:
             return "as published, with packages of its time"
         lock = self.workspace.lock(entry.cell.id)
         # Without a kept catalogue it is not known here what was published.
-        if lock is None or self.workspace.kept_catalogue is None:
+        if lock is None or self.workspace.stored_catalogue is None:
             return "with changed dependency pins"
         facts = self.workspace.at_hand.feasibility
         packages = [name for change in lifted(facts, entry.cell, lock) for name in change.packages]
@@ -141,7 +140,7 @@ def learnt(workspace: Workspace, outcomes: Mapping[str, str]) -> tuple[str, ...]
     cell = best[0].cell.id if best else "CELL"
     working = list(filter(answers.works, best))
     following = f"compat show {name} {cell} shows its test results and how to reproduce them"
-    if not best and any(text.partition("+")[2] in LANES for text in outcomes):
+    if not best and any(text.partition("+")[2] in VARIANTS for text in outcomes):
         following = f"compat matrix variants {name} compares them with the regular cells"
     elif working:
         following = f"compat advise {name} recommends what to install; {following}"
@@ -292,7 +291,7 @@ class ReportFiles(Value, frozen=True, kw_only=True):
             files.write(self.junit, junit_xml(report))
         if self.summary is not None:
             # The runner gives each step one file, and the step may call more than one command.
-            before = files.read_if_there(self.summary) or b""
+            before = files.read_if_present(self.summary) or b""
             files.write(self.summary, before + summary_text(report).encode())
 
 
@@ -316,7 +315,7 @@ def summary_text(report: Report) -> str:
     return "\n".join(lines).rstrip("\n") + "\n\n"
 
 
-def lanes_command(
+def variants_command(
     matrix: str = MATRIX_NAME,
     summary: Path | None = SUMMARY_FILE,
     open_: bool = option("Open, update or close one issue about the failures."),
@@ -333,8 +332,8 @@ def lanes_command(
     matrix variants tools --open
     """
     workspace = workspace_of(matrix)
-    lanes = lane_report(workspace.snapshot, workspace.lock)
-    if workspace.matrix.has_lanes:
+    lanes = variant_report(workspace.snapshot, workspace.lock)
+    if workspace.matrix.has_variants:
         tried = sum(cell.verdict not in ("unknown", "infeasible") for cell in lanes.cells)
         says = "failures of its variants" if lanes.alerts else "no known failures of its variants"
         much = f"{tried:,} of {wording.count(len(lanes.cells), 'cell')} tried"
@@ -364,12 +363,12 @@ def lanes_command(
         say(*(f"{floor.declared}: {floor_words(floor)}" for floor in cell.floors), indent=2)
         if cell.is_broken:
             say(f"  works{' in part' if cell.in_part else ''}: {cell.against}")
-            say(f"  what makes it fail: {lane_blame(matrix, cell)}")
+            say(f"  what makes it fail: {variant_blame(matrix, cell)}")
         elif cell.verdict == "broken" and not cell.against:
             why = "no cell of this release and Python works as published"
             say(f"  nothing to compare it with: {why}")
     say(*(alert.sentence for alert in lanes.alerts))
-    if not workspace.matrix.has_lanes and not lanes.cells:
+    if not workspace.matrix.has_variants and not lanes.cells:
         ways = "`lowest = true` or [prereleases] in its matrix.toml declares one"
         note(f"{matrix} has no variant; {ways}")
     for package in workspace.snapshot.catalogue.prereleases:
@@ -378,4 +377,4 @@ def lanes_command(
     asked = {cell.lane for cell in lanes.cells if cell.verdict not in ("unknown", "infeasible")}
     for lane in dict.fromkeys(cell.lane for cell in lanes.cells if cell.lane not in asked):
         note(f"variant {lane} has no results yet; compat run {matrix} '*+{lane}' tests it")
-    raise Exit(1 if lanes.alerts or not workspace.matrix.has_lanes else 0)
+    raise Exit(1 if lanes.alerts or not workspace.matrix.has_variants else 0)

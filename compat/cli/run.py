@@ -25,17 +25,17 @@ from compat.cli.options import (
     refuse_faulty_suite,
     workspace_of,
 )
-from compat.cli.output import about, envelope, note, prose, say, tell_disproofs
+from compat.cli.output import about, envelope, note, prose, report_disproofs, say
 from compat.cli.record import shards_in
 from compat.cli.reports import ReportFiles, learnt, released_report
 from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
-from compat.declare.suite_table import Suite, Tier
+from compat.declare.matrix import Suite, Tier
 from compat.errors import NothingToDo, UsageError
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.choices import CellToRun, choose, outside
 from compat.plan.cell import parse_cell
-from compat.results.durations import by_step
 from compat.results.record import StepSeconds
+from compat.results.runs import by_step
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
@@ -283,7 +283,7 @@ def _run(
             note(f"Time in cells: {', '.join(shares)}")
         for line in learnt(workspace, outcomes):
             prose(line)
-        tell_disproofs(disproofs, fell)
+        report_disproofs(disproofs, fell)
     print_lost(result)
     if options.keep:
         note(f"the cells are in {result.folder}; remove the folder when you are done")

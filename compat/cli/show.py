@@ -18,10 +18,10 @@ from compat.cli.output import table as print_table
 from compat.declare.capabilities import group_of, with_table
 from compat.errors import UsageError
 from compat.plan.cell import readable_cell, split_platform
+from compat.results.answers import capability_table, unexplained
 from compat.results.installs import plain_install
 from compat.results.record import Capability
-from compat.results.table import capability_table, unexplained
-from compat.site.install_words import install_line
+from compat.site.status import install_line
 from compat.site.wording import checkout_words, fault_words
 from compat.value import grouped
 from compat.workspace import Workspace
@@ -93,8 +93,8 @@ def show_command(
         if cell not in workspace.learnt.plain and says_nothing:
             from compat.plan.plan import named_cells
 
-            if workspace.kept_catalogue is not None:
-                named_cells(workspace.facts_of(workspace.kept_catalogue), [cell])
+            if workspace.stored_catalogue is not None:
+                named_cells(workspace.facts_of(workspace.stored_catalogue), [cell])
             hint = f"compat run {workspace.name} {cell} tests it"
             raise UsageError.of(f"no results for cell {cell!r}", hint=hint)
     if given.as_json:
@@ -135,7 +135,7 @@ def _chosen(workspace: Workspace, text: str) -> list[str]:
         read = {cell: known.by_id[cell].cell for cell in shown if cell in known.by_id}
         axes = (axis.name for axis in matrix.axes)
         versions = {axis: {cell.on(axis).version for cell in read.values()} for axis in axes}
-        wanted = wanted_coordinates(request, versions, workspace.kept_catalogue)
+        wanted = wanted_coordinates(request, versions, workspace.stored_catalogue)
         cells = [
             name
             for name, cell in read.items()

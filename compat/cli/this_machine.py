@@ -20,8 +20,7 @@ from compat.cli.output import note
 from compat.cli.progress import Progress
 from compat.declare.parsing import minor_series, parse_release
 from compat.errors import DeclarationError, ToolFailed
-from compat.fleet.batch import BatchResult, Reporting, RunOptions
-from compat.fleet.local import Local
+from compat.fleet.batch import BatchResult, Local, Reporting, RunOptions
 from compat.index.release import Published
 from compat.lock.lockfile import Inputs, Lock, Locker, Pin, Refusal
 from compat.lock.piptools import PipToolsLocker
@@ -113,7 +112,7 @@ def workshop_of(workspace: Workspace, patch: Version, level: Isolation) -> Works
             disk_mb=suite.disk_mb,
         ),
         shelf=str(machine.level_folder(level) / "builds"),
-        readable=machine.readable_places(python),
+        readable=machine.readable_paths(python),
     )
 
 
@@ -195,7 +194,7 @@ class ThisMachine:
         return locker_of(self._workspace, "uv", self.level, self._shown)
 
     def redacted(self, text: str) -> str:
-        return machine.without_places(text)
+        return machine.without_paths(text)
 
     def tell(self, line: str) -> None:
         note(line)

@@ -14,7 +14,7 @@ from compat.site.wording import cause_sentence, count, listed
 from compat.workspace import Workspace
 
 if TYPE_CHECKING:
-    from compat.results.judged import JudgedRun
+    from compat.results.judge import JudgedRun
     from compat.results.record import Capability, Record
 
 # Up to so many cells are shown as lines, more as a grid.
@@ -64,10 +64,10 @@ def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -
     """
     from compat.cli.grid import print_grid, sign_text
 
-    out, known = console(), workspace.known_places
+    out, known = console(), workspace.known_combinations
     entries = {cell: known.by_id[cell] for cell in cells if cell in known.by_id}
-    shown = [entry for entry in entries.values() if not entry.cell.is_in_lane]
-    lost = [cell for cell in cells if cell not in entries or entries[cell].cell.is_in_lane]
+    shown = [entry for entry in entries.values() if not entry.cell.is_variant]
+    lost = [cell for cell in cells if cell not in entries or entries[cell].cell.is_variant]
     if len(cells) > few:
         if shown:
             print_grid(out, known, shown)
@@ -112,9 +112,9 @@ class RunWords:
         return self.of(record.cell, record.outcome, record.capabilities)
 
     def of_attempt(self, attempt: JudgedRun) -> str:
-        from compat.results.judged import tried_capabilities
+        from compat.results.judge import attempted_capabilities
 
-        tried = tried_capabilities(attempt.evidence, str)
+        tried = attempted_capabilities(attempt.evidence, str)
         return self.of(attempt.evidence.cell, attempt.outcome, tried)
 
     def _apart(self, faults: Mapping[str, Blame]) -> str:

@@ -9,11 +9,11 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, prose, say, table
-from compat.declare.faults import choice
 from compat.declare.matrix import PackageAxis
+from compat.declare.parsing import choice
 from compat.errors import UsageError
 from compat.search import why
-from compat.search.needs import kept_needs
+from compat.search.why import stored_needs
 from compat.site import why_words
 from compat.site.wording import count
 
@@ -49,7 +49,7 @@ def why_command(
         )
     if write and not isinstance(chosen, PackageAxis):
         needs_extra("sources", "vermin")
-    if workspace.kept_catalogue is None:
+    if workspace.stored_catalogue is None:
         hint = f"compat matrix discover {workspace.name} --write stores one"
         raise UsageError.of(f"matrix {workspace.name!r} has no stored catalogue", hint=hint)
     coordinates = why.subject_coordinates(known)
@@ -63,7 +63,7 @@ def why_command(
         package = chosen.package
         lowest = [why.package_floor(known, chosen, version) for version in coordinates]
         if given.as_json:
-            from compat.site.api.documents import package_document
+            from compat.site.documents import package_document
 
             envelope({"releases": [package_document(bound) for bound in lowest]})
         for bound in lowest:
@@ -76,15 +76,15 @@ def why_command(
                     indent=2,
                 )
         return
-    needs = kept_needs(workspace.folder)
+    needs = stored_needs(workspace.folder)
     if write:
-        from compat.fleet.wheel_needs import with_wheels
+        from compat.fleet.laboratory import with_wheels
 
         needs, number = with_wheels(workspace, needs, release, note)
         note(f"{count(number, 'release')} read and stored")
     floors = [why.python_floor(known, needs, version) for version in coordinates]
     if given.as_json:
-        from compat.site.api.documents import python_document
+        from compat.site.documents import python_document
 
         documents = [python_document(floor) for floor in floors]
         envelope({"read_by": needs.read_by, "releases": documents, "limits": why_words.BLIND_SPOTS})
@@ -108,7 +108,7 @@ def why_command(
         declared = f"is {asked}" if asked else "is not declared"
         say(f"{subject.package} {floor.release}: requires-python {declared}")
         say(why_words.keeper_sentence(floor))
-        say(*why_words.place_lines(floor) if floor.keepers else (), indent=2)
+        say(*why_words.combination_lines(floor) if floor.keepers else (), indent=2)
         if floor.unreached:
             say(why_words.unreached_sentence(floor))
         say(*(why_words.below_sentence(cell, "Python") for cell in floor.below))

@@ -95,7 +95,7 @@ class FleetMachine(ThisMachine):
 
     def redacted(self, text: str) -> str:
         places = () if self._remote is None else self._remote.places
-        return redacted(text, places=(*machine.machine_places(), *sorted(places)))
+        return redacted(text, places=(*machine.machine_paths(), *sorted(places)))
 
 
 # The series that a worker looks for: CPython 3.6 is the oldest that cells were made with, and the
@@ -153,7 +153,7 @@ def worker_command(
             merging = msgspec.structs.replace(index, merged=merged)
             return machine.bench_of(job, f"{own.folder.name}/0", merging, level, False)
 
-        host = CellHost(machine.machine_places(), own.folder, bench, machine.now)
+        host = CellHost(machine.machine_paths(), own.folder, bench, machine.now)
         dask = own.folder / "dask"
 
         def end(number: int) -> None:

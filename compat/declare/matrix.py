@@ -1,6 +1,7 @@
-"""The declared matrix and policy as frozen values, and a matrix with one version more."""
+"""The declared matrix, its suite table, platforms and policy as frozen values."""
 
 import datetime
+import re
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import msgspec
@@ -9,10 +10,171 @@ from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
 from compat.declare import parsing
-from compat.declare.faults import choice
-from compat.declare.platforms import PlatformNames
-from compat.declare.suite_table import Suite, Tier
-from compat.value import StrictValue, schema_hook
+from compat.declare.parsing import choice
+from compat.value import StrictValue, Value, schema_hook
+
+# The platforms that a matrix can declare beside its own.
+
+PlatformName = Literal[
+    "linux-x86_64",
+    "linux-aarch64",
+    "linux-musl-x86_64",
+    "linux-musl-aarch64",
+    "macos-arm64",
+    "macos-x86_64",
+    "windows-x86_64",
+    "windows-arm64",
+]
+PLATFORM_NAMES: tuple[PlatformName, ...] = get_args(PlatformName)
+PlatformNames = Annotated[tuple[PlatformName, ...], msgspec.Meta(max_length=len(PLATFORM_NAMES))]
+# The oldest supported macOS: that of GitHub's oldest runner for arm64 (2026-11-23).
+MACOS = (14, 0)
+
+
+class PlatformFacts(Value, frozen=True, kw_only=True):
+    """A platform. `target` is its name in uv, locks and `Matrix.platform`; empty if the matrix's
+    glibc decides. `tags` are patterns of platform tags of its wheels. The other fields are its
+    markers (PEP 508); `runner` is GitHub's label, if any.
+    """
+
+    title: str
+    target: str = ""
+    tags: tuple[str, ...]
+    machine: str
+    system: str = "Linux"
+    os_name: str = "posix"
+    sys_platform: str = "linux"
+    runner: str = ""
+
+
+def _platform(title: str, machine: str, tags: str, target: str, runner: str) -> PlatformFacts:
+    markers = {"macOS": ("Darwin", "posix", "darwin"), "Windows": ("Windows", "nt", "win32")}
+    system, os_name, sys_platform = markers.get(title.split()[0], ("Linux", "posix", "linux"))
+    return PlatformFacts(
+        title=title, target=target, tags=tuple(tags.split()), machine=machine, system=system,
+        os_name=os_name, sys_platform=sys_platform, runner=runner,
+    )  # fmt: skip
+
+
+# Runners: https://docs.github.com/actions/reference/runners/github-hosted-runners (2026-11-23).
+_ROWS = """
+Linux x86-64|x86_64|manylinux*_x86_64 linux_x86_64||ubuntu-24.04
+Linux aarch64|aarch64|manylinux*_aarch64 linux_aarch64||ubuntu-24.04-arm
+Linux x86-64 with musl|x86_64|musllinux_*_x86_64 linux_x86_64|x86_64-unknown-linux-musl|
+Linux aarch64 with musl|aarch64|musllinux_*_aarch64 linux_aarch64|aarch64-unknown-linux-musl|
+macOS arm64|arm64|macosx_*_arm64 macosx_*_universal2|aarch64-apple-darwin|macos-14
+macOS x86-64|x86_64|macosx_*_x86_64 macosx_*_universal2|x86_64-apple-darwin|macos-15-intel
+Windows x86-64|AMD64|win_amd64|x86_64-pc-windows-msvc|windows-latest
+Windows arm64|ARM64|win_arm64|aarch64-pc-windows-msvc|windows-11-arm
+"""
+PLATFORMS: dict[PlatformName, PlatformFacts] = {
+    name: _platform(*row.split("|"))
+    for name, row in zip(PLATFORM_NAMES, _ROWS.split("\n")[1:-1], strict=True)
+}
+
+
+def target_of(name: PlatformName, own: str) -> str:
+    """Return a platform as locks name it; Linux with glibc with that of `own`, the matrix's."""
+    facts = PLATFORMS[name]
+    return facts.target or f"{facts.machine}-{own.partition('-')[2]}"
+
+
+def own_name(own: str) -> PlatformName:
+    return next(name for name in PLATFORM_NAMES if target_of(name, own) == own)
+
+
+def facts_of_target(target: str) -> PlatformFacts | None:
+    return next((facts for facts in PLATFORMS.values() if facts.target == target), None)
+
+
+def target_words(target: str) -> str:
+    """Return a platform's title, `macOS arm64`; Linux with a glibc as locks name it."""
+    facts = facts_of_target(target)
+    return target if facts is None else facts.title
+
+
+# The table `[suite]` of a matrix, and the tiers of a run.
+
+# How much of a suite a run asks for: its core capabilities, or all of it.
+Tier = Literal["smoke", "full"]
+TIERS: tuple[Tier, ...] = get_args(Tier)
+
+CapabilityPattern = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^[!-~]{1,200}$(?!\n)",
+        description="the id of a capability, or a glob of ids such as 'federated.*'",
+    ),
+]
+
+
+# What compat itself passes to pytest, or what would keep the tests of a run from running.
+_REFUSED = (
+    (r"-c$|--config-file|--rootdir|--confcutdir|--basetemp", "compat says where the suite is"),
+    (r"--co$|--collect-only|--fixtures|--version|--help|-h$", "with it no test runs"),
+    (r"-[a-z]*x$|--maxfail|--exitfirst|--stepwise|--sw$", "it ends a run before its last test"),
+    (r"--reruns", "a retry would hide a failure"),
+    (r"--lf$|--ff$|--last-failed|--failed-first|--nf$", "a cell has no earlier run"),
+    (r"-p$|-p.", "a cell loads the plugins that the requirements name"),
+)
+
+
+class MeasuredThing(StrictValue, frozen=True):
+    """What a metric of the suite measures: a name and a title."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]{0,99}$(?!\n)")]
+    title: Annotated[str, msgspec.Meta(min_length=3, max_length=80)]
+
+
+class Suite(StrictValue, frozen=True):
+    """The tests that run inside each cell, what they need installed besides the subject, and the
+    limits of a run.
+
+    The tests are at `path`, a folder beside matrix.toml that is written for the matrix, or they are
+    the project's own: `tests`, below the repository, which pytest runs with `arguments`. `groups`
+    and `extras` are those of the repository's pyproject.toml: their requirements are installed like
+    `requirements`.
+
+    `module` must import before any test; empty means the package's name with underscores.
+    `environment` holds variables that the cell gets besides compat's own short list. `writes` are
+    folders below site-packages that the library itself writes into, such as those of files that it
+    unpacks on first use; a cell gets its own copy of them. Limits: seconds of wall time and of
+    silence for a step, MiB of memory and of disk. `metrics` are the titles of what it measures, for
+    charts. `core` names the few quick capabilities that every release has, by id or glob: `--tier
+    smoke` runs only these. Changing `core` does not make earlier results stale.
+    """
+
+    path: parsing.SuitePath = ""
+    tests: parsing.TestsPath = ""
+    arguments: Annotated[tuple[parsing.Argument, ...], msgspec.Meta(max_length=50)] = ()
+    groups: parsing.Groups = ()
+    extras: parsing.Groups = ()
+    module: parsing.ModuleName = ""
+    requirements: parsing.Requirements = ()
+    environment: Annotated[tuple[parsing.Setting, ...], msgspec.Meta(max_length=20)] = ()
+    writes: Annotated[tuple[parsing.InstalledFolder, ...], msgspec.Meta(max_length=20)] = ()
+    seconds: Annotated[int, msgspec.Meta(ge=1, le=36_000)] = 600
+    silence_seconds: Annotated[int, msgspec.Meta(ge=1, le=36_000)] = 240
+    memory_mb: Annotated[int, msgspec.Meta(ge=64, le=1_000_000)] = 4096
+    disk_mb: Annotated[int, msgspec.Meta(ge=64, le=1_000_000)] = 4096
+    metrics: Annotated[tuple[MeasuredThing, ...], msgspec.Meta(max_length=50)] = ()
+    core: Annotated[tuple[CapabilityPattern, ...], msgspec.Meta(max_length=50)] = ()
+
+    def __post_init__(self) -> None:
+        if bool(self.path) is bool(self.tests):
+            raise ValueError(
+                "needs either `path`, a folder beside matrix.toml, or `tests`, a folder or file of"
+                " tests below the repository"
+            )
+        if self.arguments and not self.tests:
+            raise ValueError("`arguments` go with `tests`; a suite at `path` has its pytest.ini")
+        for argument in self.arguments:
+            for pattern, why in _REFUSED:
+                if re.match(pattern, argument):
+                    raise ValueError(f"`arguments` have {argument!r}: {why}")
+        for text in self.requirements:
+            parsing.parse_requirement(text)
+
 
 # The newest patch of each series as of 2026-11-22, https://www.python.org/downloads/. A series that
 # is not here is newer than this list, and its `.0` is what everybody has.
@@ -354,7 +516,7 @@ class Matrix(StrictValue, frozen=True):
             parsing.parse_release(text)
 
     @property
-    def has_lanes(self) -> bool:
+    def has_variants(self) -> bool:
         return self.lowest or self.prereleases is not None
 
     @property

@@ -1,9 +1,14 @@
-"""Which strings a declaration may hold, and their parsers."""
+"""Parsers of what a declaration may hold: TOML texts, names and versions; and their faults."""
 
+import datetime
+import difflib
+import json
 import re
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
@@ -11,7 +16,207 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from compat.declare.faults import shown
+from compat.errors import DeclarationError, Fault
+
+# Faults of declarations: where, what is allowed, and what was probably meant.
+
+MOST_FAULTS = 50
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]{1,60}")
+_LONGEST = 60
+
+Part = str | int
+Path = tuple[Part, ...]
+# Types of TOML by their names in a schema; a boolean is an integer to Python, too.
+KINDS: dict[str, tuple[type, str]] = {
+    "boolean": (bool, "a boolean"),
+    "string": (str, "a string"),
+    "integer": (int, "an integer"),
+    "number": (float, "a number"),
+    "date-time": (datetime.datetime, "a date with a time"),
+    "date": (datetime.date, "a date"),
+    "time": (datetime.time, "a time"),
+    "array": (list, "an array"),
+    "object": (dict, "a table"),
+}
+
+
+class Finding(NamedTuple):
+    """A fault inside a document that is not named yet."""
+
+    code: str
+    path: Path
+    message: str
+    hint: str = ""
+
+
+def faults_of(
+    source: str, findings: Iterable[Finding], *, complete: bool = True
+) -> tuple[Fault, ...]:
+    """Return at most 50 faults by place, and how many more there are; `complete`: no other is."""
+
+    def order(finding: Finding) -> list[tuple[int, int, str]]:
+        return [(0, p, "") if isinstance(p, int) else (1, 0, p) for p in finding.path]
+
+    faults = [
+        Fault(code=code, path=fault_location(source, path), message=message, hint=hint)
+        for code, path, message, hint in sorted(findings, key=order)
+    ]
+    if (rest := len(faults) - MOST_FAULTS) > 0:
+        message = f"... and {rest if complete else f'at least {rest}'} more"
+        faults[MOST_FAULTS:] = [Fault(code="more-faults", path=source, message=message)]
+    return tuple(faults)
+
+
+def suite_faults_at(source: str, path: Path, message: str, hint: str = "") -> tuple[Fault, ...]:
+    return faults_of(source, [Finding("suite", ("suite", *path), message, hint)])
+
+
+def unknown_axis(path: Path, name: str, allowed: Iterable[str], kind: str = "axis") -> Finding:
+    return Finding(
+        "unknown-axis",
+        path,
+        f"{shown(name)} is no {kind} of the matrix; {choice(name, sorted(allowed))}",
+    )
+
+
+def repeated(keys: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
+    first: dict[str, Path] = {}
+    for path, key in keys:
+        if first.setdefault(key, path) != path:
+            yield Finding(
+                "duplicate", path, f"{shown(key)} stands at {key_path(first[key])} already"
+            )
+
+
+def key_path(parts: Iterable[Part]) -> str:
+    """Return the path of a key as in TOML: `rules[2].when.tf`; arrays count from 0."""
+    path = ""
+    for part in parts:
+        if isinstance(part, int):
+            path += f"[{part}]"
+            continue
+        path += ("." if path else "") + (
+            part if _BARE_KEY.fullmatch(part) else json.dumps(_cut(part))
+        )
+    return path
+
+
+def fault_location(source: str, parts: Iterable[Part] = ()) -> str:
+    path = key_path(parts)
+    return f"{source}: {path}" if path else source
+
+
+def shown(value: object) -> str:
+    """Return a declared value for a message: short, quoted, escaped."""
+    match value:
+        case str():
+            return repr(_cut(value))
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case datetime.date() | datetime.time():
+            return value.isoformat()
+    return kind_of(value)
+
+
+def kind_of(value: object) -> str:
+    return next(name for kind, name in KINDS.values() if isinstance(value, kind))
+
+
+def choice(word: str, allowed: Iterable[str]) -> str:
+    """Return the allowed words, and the one that was probably meant."""
+    words = list(allowed)
+    if not words:
+        return "none is declared"
+    near = difflib.get_close_matches(_cut(word).lower(), words, n=1)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    return f"allowed: {', '.join(words)}{meant}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+# Reads TOML: bytes to a plain document, or the fault.
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+# About 75 times the largest declaration; TOML of this size is read in a quarter of a second.
+MOST_BYTES = 256 * 1024
+DEEPEST = 16
+_TOO_DEEP = f"is nested deeper than {DEEPEST} levels"
+
+_BYTE_ORDER_MARKS = (
+    (b"\xef\xbb\xbf", "UTF-8 with a byte order mark"),
+    (b"\xff\xfe", "UTF-16 or UTF-32"),
+    (b"\xfe\xff", "UTF-16 or UTF-32"),
+)
+# A string up to its closing quote or the end of its line: enough to distinguish keys from strings.
+_QUOTED = re.compile(r""""(?:[^"\\\n]+|\\.)*(?:"|\\?$)|'[^'\n]*(?:'|$)""", re.MULTILINE)
+# tomllib takes quadratic time and memory in the parts of a dotted key (CPython 3.11).
+_LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]+[ \t]*\.[ \t]*){{{DEEPEST + 1}}}")
+
+
+def toml_document(content: bytes, source: str) -> dict[str, Any]:
+    """Raises DeclarationError, also beyond 256 KiB, 16 levels, and integers of 64 bits."""
+    if len(content) > MOST_BYTES:
+        raise _refusal(
+            "too-large", source, f"has {len(content)} bytes; allowed: at most {MOST_BYTES}"
+        )
+    text = _text(content, source)
+    if not text.strip():
+        raise _refusal("empty", source, "is empty")
+    if _LONG_KEY.search(_QUOTED.sub("q", text)):
+        raise _refusal("too-deep", source, f"has a dotted key of more than {DEEPEST} parts")
+    try:
+        parsed = tomllib.loads(text)
+    except RecursionError as cause:
+        raise _refusal("too-deep", source, _TOO_DEEP) from cause
+    except tomllib.TOMLDecodeError as error:
+        end = f"at the end, line {text.count(chr(10)) + 1}"
+        message = str(error).replace("at end of document", end)
+        raise _refusal("toml-syntax", source, f"is not TOML: {message}") from error
+    except ValueError as cause:
+        # Python refuses to read more than 4300 digits.
+        raise _refusal("bad-value", source, "has an integer of too many digits") from cause
+    # What later readers would choke on; a stack of its own, because the document may be deep.
+    waiting: list[tuple[Path, Any]] = [((), parsed)]
+    while waiting:
+        path, value = waiting.pop()
+        if len(path) > DEEPEST:
+            raise _refusal("too-deep", source, _TOO_DEEP)
+        if isinstance(value, dict | list):
+            pairs = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting += [((*path, key), inner) for key, inner in pairs]
+        elif isinstance(value, int) and abs(value) >= 2**63:
+            place = fault_location(source, path)
+            raise _refusal("bad-value", place, "is an integer beyond 64 bits")
+    return parsed
+
+
+def _text(content: bytes, source: str) -> str:
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if content.startswith(mark):
+            raise _refusal(
+                "encoding", source, f"is {encoding}; allowed: UTF-8 without a byte order mark"
+            )
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise _refusal(
+            "encoding", source, f"is not UTF-8: byte 0x{content[error.start]:02x} in line {line}"
+        ) from error
+
+
+def _refusal(code: str, path: str, message: str) -> DeclarationError:
+    return DeclarationError(Fault(code=code, path=path, message=message))
+
 
 # Beyond this no real version goes, and integers of more than 4,300 digits are refused by Python
 # itself. A specifier may leave out many releases one by one. The parser of requirements recurses on

@@ -15,10 +15,15 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from compat.declare.faults import choice, suite_faults_at
 from compat.declare.matrix import Matrix, decode_custom
-from compat.declare.parsing import name_of_line, parse_requirement, poetry_range
-from compat.declare.toml import toml_document
+from compat.declare.parsing import (
+    choice,
+    name_of_line,
+    parse_requirement,
+    poetry_range,
+    suite_faults_at,
+    toml_document,
+)
 from compat.errors import DeclarationError
 from compat.value import Value
 

@@ -17,15 +17,14 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from compat.declare.capabilities import distribution_of, modules_of
 from compat.declare.load import load
 from compat.declare.matrix import Matrix, Selector, patch_of
 from compat.declare.parsing import parsed
 from compat.declare.project import PYPROJECT, Project
-from compat.declare.suite import distribution_of, modules_of
 from compat.errors import NoPage, UsageError
 from compat.files import rendered
-from compat.index.discover import THREADS, discover, lowest_of
-from compat.index.kept import encode_catalogue
+from compat.index.discover import THREADS, discover, encode_catalogue, lowest_of
 from compat.index.metadata import wheel_to_read
 from compat.index.pypi import PyPISource
 from compat.index.release import (

@@ -20,32 +20,25 @@ from compat.files import write
 from compat.fleet.batch import Batch, BatchResult, LockResult, Machine, RunOptions
 from compat.fleet.choices import MOST_UNASKED, outside, sifted
 from compat.index.release import Artifact, Release
-from compat.lock.lock_text import encode_lock
-from compat.lock.lockfile import Lock, Pin
-from compat.lock.mixed import (
-    CheckoutLocker,
-    exchanged_subject,
-    moved_besides,
-    shown_release,
-)
+from compat.lock.lockfile import Lock, Pin, encode_lock
+from compat.lock.mixed import CheckoutLocker, exchanged_subject, moved_besides, shown_release
 from compat.lock.recipe import locked_cell
 from compat.lock.sources import SourceRelease
 from compat.plan.cell import Cell, Recipe, local_cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import (
     Infeasible,
+    cell_status,
     checkout_cells,
     facts_for,
     facts_of_checkout,
-    fate_of,
-    lane_cells,
     released_cell,
+    variant_cells,
 )
 from compat.plan.platform import accepted_tags
 from compat.results.answer import Answer
 from compat.results.compare import CellDifference, cell_difference
-from compat.results.judge import judge
-from compat.results.judged import JudgedRun
+from compat.results.judge import JudgedRun, judge
 from compat.results.record import Record
 from compat.results.record_files import CHECKOUTS, RecordFiles
 from compat.results.runs import Ran
@@ -72,7 +65,7 @@ class CheckoutCells:
         self, workspace: Workspace, checkout: BuiltCheckout, moment: datetime.datetime, keep: bool
     ) -> None:
         """`moment` is when the checkout counts as released; with `keep`, results are stored."""
-        catalogue = workspace.kept_or_asked
+        catalogue = workspace.stored_or_fetched
         self.workspace = workspace
         self.checkout = checkout
         self.released = workspace.facts_of(catalogue)
@@ -124,15 +117,15 @@ class CheckoutCells:
                 if any(
                     cell.id == word or fnmatchcase(cell.id, word)
                     for word in words
-                    if "+" in word or not cell.is_in_lane
+                    if "+" in word or not cell.is_variant
                 )
             ]
         else:
             first = self._quick() if self.workspace.matrix.quick else []
-            meant = [c for c in every.values() if c.recipe == "fresh" or c.is_in_lane]
+            meant = [c for c in every.values() if c.recipe == "fresh" or c.is_variant]
             versions = {c.id: [place.version for place in c.coordinates] for c in meant}
             meant.sort(key=lambda c: versions[c.id], reverse=True)
-            meant.sort(key=lambda c: (c.id not in first, not c.is_in_lane))
+            meant.sort(key=lambda c: (c.id not in first, not c.is_variant))
         if words and not meant:
             form = next(iter(every), "")
             hint = f"ids have the form {form}" if form else ""
@@ -185,7 +178,7 @@ class CheckoutCells:
 
     @cached_property
     def _lowest(self) -> tuple[Cell, ...]:
-        return tuple(cell for cell in lane_cells(self.released) if cell.recipe == "lowest")
+        return tuple(cell for cell in variant_cells(self.released) if cell.recipe == "lowest")
 
     def run(
         self,
@@ -221,7 +214,7 @@ class CheckoutCells:
             def lock(name: str) -> LockResult:
                 cell = every[name]
                 facts = facts_for(self.facts, cell)
-                fate = fate_of(facts, cell)
+                fate = cell_status(facts, cell)
                 if isinstance(fate, Infeasible):
                     return fate
                 pin = self.pin_of(cell)

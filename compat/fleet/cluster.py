@@ -35,11 +35,11 @@ from packaging.version import Version
 from compat.declare.matrix import decode_custom
 from compat.errors import CompatError, UsageError
 from compat.files import code_digest, new_folder, remove_tree, write
-from compat.fleet.local import Attempts, Breaker, CellFault, Crew, Keep, Reporter, Station
-from compat.results.judged import judged
+from compat.fleet.batch import Attempts, Breaker, CellFault, Crew, Keep, Reporter, Station
+from compat.results.judge import judged
 from compat.run.evidence import Evidence
+from compat.run.installation import Activity
 from compat.run.job import Bench, Job
-from compat.run.steps import Activity
 from compat.run.suitefiles import suite_contents, suite_digest
 from compat.value import StrictValue, Value, encode
 

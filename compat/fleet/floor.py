@@ -15,10 +15,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.faults import choice
+from compat.declare.capabilities import requested_names
 from compat.declare.matrix import Axis
-from compat.declare.parsing import minor_series, parsed
-from compat.declare.suite import asked_names
+from compat.declare.parsing import choice, minor_series, parsed
 from compat.errors import CompatError, NoPage, NothingToDo, ToolFailed, UsageError
 from compat.fleet.batch import BatchResult, Machine, RunOptions
 from compat.fleet.checkout_run import CheckoutCells
@@ -27,11 +26,10 @@ from compat.index.release import Release
 from compat.lock.lockfile import Lock, Refusal
 from compat.lock.mixed import CheckoutLocker, usable_wheel
 from compat.lock.recipe import declared, has_floor, inputs_of
-from compat.lock.refusals import builds_asked_for
+from compat.lock.resolvers import requested_builds
 from compat.plan.cell import Cell, Coordinate, Recipe, axis_coordinates
-from compat.plan.plan import Infeasible, checkout_cells, fate_of
-from compat.plan.platform import marker_values
-from compat.plan.requirements import Asked, active
+from compat.plan.plan import Infeasible, cell_status, checkout_cells
+from compat.plan.platform import Asked, active, marker_values
 from compat.results.answer import Answer
 from compat.results.record import Capability, Record, owner_of
 from compat.run.classify import lost_modules, missing_in
@@ -72,7 +70,7 @@ class FloorAnswer(Value, frozen=True, kw_only=True):
 
 def floor_cells(workspace: Workspace, question: FloorQuestion) -> tuple[Cell, ...]:
     """The least likely to work comes first."""
-    matrix, catalogue = workspace.matrix, workspace.kept_or_asked
+    matrix, catalogue = workspace.matrix, workspace.stored_or_fetched
     axes = {axis.name: axis for axis in matrix.axes}
     for name in (question.axis, *question.others):
         if name not in axes:
@@ -150,7 +148,7 @@ def _coordinate(axis: Axis, version: Version, coordinates: tuple[Coordinate, ...
 
 
 def _known(workspace: Workspace, cell: Cell, question: FloorQuestion) -> tuple[Probe, str] | None:
-    fate = fate_of(workspace.feasibility, cell)
+    fate = cell_status(workspace.feasibility, cell)
     if isinstance(fate, Infeasible):
         return "untestable", fate.obstacle.because
     verdict = workspace.verdict(cell.id)
@@ -253,7 +251,7 @@ class Untestable(Value, frozen=True, kw_only=True):
     builds: tuple[str, ...] = ()
 
 
-class _Tried(Value, frozen=True, kw_only=True):
+class _Attempted(Value, frozen=True, kw_only=True):
     """The result of a lock; `files` are those of the tests that it breaks."""
 
     probe: Probe
@@ -326,12 +324,12 @@ class MinimumSearch:
             self._asked[asked.name] = msgspec.structs.replace(asked, specifier=both)
             self._extra.setdefault(asked.name, extra)
         self._files = cells.workspace.suite_texts.keys()
-        self._tools = asked_names(facts.matrix) - self._asked.keys() - {own}
+        self._tools = requested_names(facts.matrix) - self._asked.keys() - {own}
         # The dependencies that declare a minimum.
         self._bounded = sorted(name for name, asked in self._asked.items() if has_floor(asked))
         self._published = () if release.published is None else release.published.requires_dist
         self._locked: dict[tuple[str, ...], Lock | Refusal] = {}
-        self._tried: dict[str, _Tried] = {}
+        self._tried: dict[str, _Attempted] = {}
         self._green: Lock | None = None
         self._newest: Lock | None = None
         self._base: Record | None = None
@@ -366,7 +364,7 @@ class MinimumSearch:
         if isinstance(newest, Refusal):
             why = f"{newest.subject}: {newest.because}"
             # The tests' requirement has no wheel either, and a plain install builds it.
-            builds = builds_asked_for(why)
+            builds = requested_builds(why)
             return Untestable(because=why, is_refused=not builds, builds=builds)
         result, record = self._ran("newest", newest)
         faults = result.suite_faults
@@ -387,7 +385,7 @@ class MinimumSearch:
         self._seconds = self._cells.seconds[record.cell]
         lost = (c.subject for c in record.capabilities if c.cause == "missing-module")
         self.missing = tuple(dict.fromkeys(m for text in lost for m in missing_in(text)))
-        self._tried[newest.digest] = _Tried(probe="works", lock=newest)
+        self._tried[newest.digest] = _Attempted(probe="works", lock=newest)
         return None
 
     def minimums(self) -> Minimums:
@@ -563,7 +561,7 @@ class MinimumSearch:
                 because = f"{installed} is the lowest release that can be installed here"
             self._found[name] = self._minimum(name, state, because, works=installed, known=known)
 
-    def _search(self, name: str, start: str, first: _Tried) -> None:
+    def _search(self, name: str, start: str, first: _Attempted) -> None:
         known, bound = self._versions(name), Requirement(start).specifier
         versions = [version for version in known if bound.contains(version)]
         reasons = {0: first.because}
@@ -615,13 +613,13 @@ class MinimumSearch:
             if tried.probe == "works" and tried.lock is not None:
                 self._pass(lowered, tried.lock)
 
-    def _try(self, lowered: Mapping[str, str], label: str = "", once: bool = False) -> _Tried:
+    def _try(self, lowered: Mapping[str, str], label: str = "", once: bool = False) -> _Attempted:
         if why := self._is_stopped():
             raise SearchStopped(why)
         label = label or (next(iter(lowered)) if len(lowered) == 1 else "lowest")
         lock = self._lock({**self._held, **lowered})
         if isinstance(lock, Refusal):
-            return _Tried(probe="untestable", because=_refused(lock))
+            return _Attempted(probe="untestable", because=_refused(lock))
         if lock.digest not in self._tried:
             tried = self._judged(label, lock, once)
             if once and tried.probe != "works":
@@ -629,7 +627,7 @@ class MinimumSearch:
             self._tried[lock.digest] = tried
         return self._tried[lock.digest]
 
-    def _judged(self, label: str, lock: Lock, once: bool) -> _Tried:
+    def _judged(self, label: str, lock: Lock, once: bool) -> _Attempted:
         """Run a lock. Unless `once`, a possibly random failure is run again: two confirm it."""
         probes: list[tuple[Probe, str]] = []
         known: list[Probe] = []
@@ -639,7 +637,7 @@ class MinimumSearch:
             result, record = self._ran(label, lock)
             if result.suite_faults or record is None:
                 because = "; ".join(map(str, result.suite_faults)) or "it has no result"
-                return _Tried(probe="untestable", because=because, lock=lock)
+                return _Attempted(probe="untestable", because=because, lock=lock)
             probes.append(self._probe(record))
             files |= {c.id.partition("::")[0] for c in self._lost(record)}
             known.append(probes[-1][0])
@@ -650,7 +648,7 @@ class MinimumSearch:
             self._confirmed.add(because.partition(": ")[0])
             # This search does not test again after two failures.
             probe = "refuses"
-        return _Tried(probe=probe, because=because, lock=lock, files=frozenset(files))
+        return _Attempted(probe=probe, because=because, lock=lock, files=frozenset(files))
 
     def _probe(self, record: Record) -> tuple[Probe, str]:
         assert self._base is not None

@@ -1,9 +1,11 @@
-"""Runs the locks of a search for blame like every other cell, and stores each result."""
+"""Runs the locks of a search like every other cell, and reads what wheels require."""
 
 import datetime
+import platform
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version as installed_version
 from pathlib import Path
 
 import msgspec
@@ -13,13 +15,13 @@ from packaging.version import Version
 from uv import find_uv_bin
 
 from compat.declare.parsing import minor_series
-from compat.errors import UsageError
-from compat.files import read
+from compat.errors import CompatError, NothingToDo, UsageError
+from compat.files import read, write
 from compat.fleet.batch import Batch, BatchResult, Machine, RunOptions
+from compat.index.metadata import MetadataReader, ResponseLimits, wheel_to_read
 from compat.index.release import releases_of
-from compat.lock.lock_text import decode_lock, encode_pin
-from compat.lock.lockfile import Lock, Pin
-from compat.lock.mixed import Asks, published_asks, tree_of, usable_wheel
+from compat.lock.lockfile import Lock, Pin, decode_lock, encode_pin
+from compat.lock.mixed import Asks, published_requirements, tree_of, usable_wheel
 from compat.lock.uv import index_arguments, run_tool
 from compat.plan.platform import without_build
 from compat.results.record import Record
@@ -27,7 +29,52 @@ from compat.results.record_files import RecordFiles
 from compat.run.outcome import is_spurious
 from compat.search.api_change import ApiChange, api_change
 from compat.search.blame import BlamedPackage, SearchStopped
+from compat.search.why import (
+    NEEDS,
+    Needs,
+    ReleaseNeeds,
+    encode_needs,
+    release_needs,
+    stored_needs,
+    subject_coordinates,
+    subject_release,
+)
 from compat.workspace import Workspace
+
+# Reads what releases require from their wheels: what `compat find reason` stores.
+
+
+def with_wheels(
+    workspace: Workspace, needs: Needs, asked: Version | None, tell: Callable[[str], None]
+) -> tuple[Needs, int]:
+    """Return what is stored then, and how many wheels were read."""
+    sources = MetadataReader(workspace.index, ResponseLimits())
+    read = list[ReleaseNeeds]()
+    subject, snapshot = workspace.matrix.subject_axis.package, workspace.known
+    wanted = subject_coordinates(snapshot) if asked is None else (asked,)
+    known = filter(None, (subject_release(snapshot, version) for version in wanted))
+    for version in [r.version for r in known if asked or needs.of(r.version) is None]:
+        try:
+            # As the index lists it: the cached catalogue has no addresses of files.
+            releases = workspace.source.package(subject).releases
+            release = next((r for r in releases if r.version == version), None)
+            wheel = None if release is None else wheel_to_read(release)
+            if wheel is None:
+                raise NothingToDo.of(f"the index has no wheel of {version}")
+            modules = sources.sources(wheel)
+        except CompatError as trouble:
+            tell(f"{version} was not read: {trouble}")
+            continue
+        read.append(release_needs(version, wheel.filename, modules))
+        tell(f"{version}: {read[-1].modules} modules")
+    if read:
+        # The Python of the reader bounds the syntax that it can read.
+        series = ".".join(platform.python_version_tuple()[:2])
+        name = f"vermin {installed_version('vermin')} on Python {series}"
+        needs = stored_needs(workspace.folder).with_releases(read, name)
+        write(workspace.folder / NEEDS, encode_needs(needs))
+    return needs, len(read)
+
 
 # Seconds. The wheel was installed by an earlier run, so it mostly comes from uv's cache.
 _SECONDS = 600
@@ -78,7 +125,7 @@ class LockLaboratory:
         if good.inputs.platform != bad.inputs.platform:
             raise UsageError.of("GOOD and BAD are of different platforms")
         self._ends = good, bad
-        self.asks = published_asks(self._workspace.source, bad.inputs.platform)
+        self.asks = published_requirements(self._workspace.source, bad.inputs.platform)
         matrix = self._workspace.matrix
         tools = {canonicalize_name(Requirement(r).name) for r in matrix.suite.requirements}
         subjects = [axis.normalised_name for axis in matrix.packages]

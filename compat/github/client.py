@@ -266,7 +266,7 @@ class GitHub:
                 trouble = type(fault).__name__
             else:
                 status = response.status_code
-                if (seconds := _asked_to_wait(response)) is not None:
+                if (seconds := _must_wait(response)) is not None:
                     trouble = "a rate limit"
                     if seconds > LONGEST_WAIT:
                         when = f"in {seconds:.0f} s"
@@ -346,7 +346,7 @@ def _message(answer: requests.Response) -> str:
     return one_line("; ".join(str(part) for part in parts if part))
 
 
-def _asked_to_wait(response: requests.Response) -> float | None:
+def _must_wait(response: requests.Response) -> float | None:
     """Return the seconds of GitHub's rate limit, or None for another response.
 
     https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api

@@ -52,7 +52,7 @@ def push_measured(
     title = f"Update catalogue, locks and records of {matrix}"
     paths = [f"matrices/{matrix}/{name}" for name in MEASURED]
     if apart:
-        pushed = repository.push_apart(branch, paths, title)
+        pushed = repository.push_separately(branch, paths, title)
         if not pushed:
             return PushResult(outcome="nothing-new")
         return PushResult(outcome="pushed", commit=pushed, branch=branch)
@@ -117,7 +117,7 @@ class GitRepository:
                 return f"{branch} does not accept the push{_reason(push.stderr)}"
         return f"somebody else pushed to {branch} first, {PUSHES} times"
 
-    def push_apart(self, branch: str, paths: Sequence[str], message: str) -> str:
+    def push_separately(self, branch: str, paths: Sequence[str], message: str) -> str:
         """Push a commit with these paths as they are here, and all others as the branch has them;
         return it, empty if nothing changed. A new branch has no other file.
         """

@@ -18,7 +18,7 @@ from compat.files import rendered, unified_diff
 from compat.github import markdown
 from compat.github.client import Again, Commit, GitHub, Thread
 from compat.github.markdown import block, code, inline, link, plain
-from compat.policy.proposal import Proposal
+from compat.policy.evaluation import Proposal
 from compat.policy.propose import affected_words
 from compat.rewrite.ranges import RepositoryFile
 from compat.value import Value

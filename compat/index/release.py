@@ -209,7 +209,7 @@ class Catalogue(Value, frozen=True):
             return self.of(axis).members(coordinate, axis.select)
         return ()
 
-    def came_out(self, axis: Axis, coordinate: Version) -> datetime.datetime | None:
+    def release_day(self, axis: Axis, coordinate: Version) -> datetime.datetime | None:
         return earliest_upload(self.members(axis, coordinate))
 
 

@@ -18,10 +18,9 @@ from compat.declare.parsing import minor_series
 from compat.errors import IndexUnreachable, NoPage, ToolFailed
 from compat.index.release import ReleaseSource, release_of, releases_of
 from compat.index.settings import IndexSettings
-from compat.lock.layers import locked_in_layers
-from compat.lock.lock_text import parse_exact
-from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
-from compat.lock.refusals import last_words, refusal_of_pip
+from compat.lock.lockfile import Inputs, Lock, Pin, Refusal, parse_exact
+from compat.lock.resolvers import last_words, refusal_of_pip
+from compat.lock.sources import locked_in_layers
 from compat.lock.uv import FindPython, run_tool
 from compat.loopback import Answering, Loopback
 from compat.plan.platform import build_of, python_remedy

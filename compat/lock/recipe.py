@@ -21,8 +21,7 @@ from compat.index.release import Package, Release, releases_of
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Locker, Pin, Refusal
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
-from compat.plan.platform import admits
-from compat.plan.requirements import Asked, named
+from compat.plan.platform import Asked, admits, named
 from compat.value import Value
 
 
@@ -418,7 +417,7 @@ class _Relaxing:
         return refusal
 
 
-def asks_as_declared(facts: Feasibility, cell: Cell, lock: Lock) -> bool:
+def requires_as_declared(facts: Feasibility, cell: Cell, lock: Lock) -> bool:
     """A lock of another release of the subject is accepted as it is."""
     asked, own = inputs_of(facts, cell), lock.inputs
     injected, now = own.injected_pin, asked.injected_pin
@@ -526,7 +525,7 @@ def _relaxed(
     axes: dict[str, str] = {
         axis.normalised_name: pinned(axis, cell) for axis in facts.matrix.packages
     }
-    asked = asked_lines(facts, release, python, relaxations)
+    asked = requested_lines(facts, release, python, relaxations)
     deep = [(name, relaxation) for name, relaxation in relaxations.items() if relaxation.everywhere]
     published = None if release.published is None else release.published.requires_python
     return msgspec.structs.replace(
@@ -551,7 +550,7 @@ def _relaxed(
     )
 
 
-def asked_lines(
+def requested_lines(
     facts: Feasibility, release: Release, python: Version, relaxations: dict[str, Relaxation]
 ) -> tuple[str, ...]:
     lines: list[str] = []
@@ -590,7 +589,7 @@ def pinned(axis: PackageAxis, cell: Cell) -> str:
 
 
 def _as_of(facts: Feasibility, cell: Cell) -> datetime.datetime:
-    together = facts.came_out(cell)
+    together = facts.release_day(cell)
     assert together is not None, "the plan has made sure that it is known"
     return moment_after(together, facts.matrix.margin_days)
 

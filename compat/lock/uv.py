@@ -17,14 +17,18 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 from uv import find_uv_bin
 
-from compat.declare.platforms import MACOS
+from compat.declare.matrix import MACOS
 from compat.errors import IndexUnreachable, ToolFailed
 from compat.index.settings import IndexSettings
-from compat.lock.layers import locked_in_layers
-from compat.lock.lock_text import decode_pins, moment_text
-from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
-from compat.lock.refusals import cut_reason, refusal_of_uv, tool_message
-from compat.lock.sources import NamedBuilds, SourceRelease, for_want_of_builds, shelved
+from compat.lock.lockfile import Inputs, Lock, Pin, Refusal, decode_pins, moment_text
+from compat.lock.resolvers import cut_reason, refusal_of_uv, tool_message
+from compat.lock.sources import (
+    NamedBuilds,
+    SourceRelease,
+    for_want_of_builds,
+    locked_in_layers,
+    shelved,
+)
 from compat.plan.platform import build_of, python_name, python_remedy, without_build
 
 _LOG = logging.getLogger(__name__)

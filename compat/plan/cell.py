@@ -12,9 +12,8 @@ from typing import Literal
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from compat.declare.faults import choice
-from compat.declare.matrix import Axis, Matrix
-from compat.declare.platforms import PLATFORM_NAMES, PLATFORMS
+from compat.declare.matrix import PLATFORM_NAMES, PLATFORMS, Axis, Matrix
+from compat.declare.parsing import choice
 from compat.errors import UsageError
 from compat.index.release import Catalogue
 from compat.value import Value
@@ -23,9 +22,9 @@ Recipe = Literal["fresh", "dated", "relaxed", "lowest", "prerelease"]
 # The recipes that decide a combination's display and a floor.
 RECIPES: tuple[Recipe, ...] = ("fresh", "dated", "relaxed")
 # The recipes of the variants: their cells change no grid and move no floor.
-LANES: tuple[Recipe, ...] = ("lowest", "prerelease")
+VARIANTS: tuple[Recipe, ...] = ("lowest", "prerelease")
 # The suffixes of their ids.
-_LANES = tuple(f"+{lane}" for lane in LANES)
+_VARIANTS = tuple(f"+{lane}" for lane in VARIANTS)
 # What stands for the version of a checkout: its cells do not name it.
 HEAD = "HEAD"
 
@@ -86,8 +85,8 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
         return tuple(coordinate.version for coordinate in self.coordinates)
 
     @property
-    def is_in_lane(self) -> bool:
-        return self.recipe in LANES
+    def is_variant(self) -> bool:
+        return self.recipe in VARIANTS
 
     @property
     def is_local(self) -> bool:
@@ -105,8 +104,8 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
         raise KeyError(axis)
 
 
-def is_in_lane(cell_id: str) -> bool:
-    return cell_id.endswith(_LANES)
+def is_variant(cell_id: str) -> bool:
+    return cell_id.endswith(_VARIANTS)
 
 
 def local_cell(cell: Cell, subject: str) -> Cell:
@@ -148,9 +147,9 @@ def parse_cell(text: str, matrix: Matrix) -> Cell:
     """Raises UsageError naming the part of the id that does not fit the matrix."""
     refuse_elsewhere(text, matrix)
     place, plus, recipe = text.partition("+")
-    suffixes = (*RECIPES[1:], *LANES)
+    suffixes = (*RECIPES[1:], *VARIANTS)
     if plus and recipe not in suffixes:
-        near = difflib.get_close_matches(recipe, (*RECIPES, *LANES), n=1)
+        near = difflib.get_close_matches(recipe, (*RECIPES, *VARIANTS), n=1)
         hint = f"did you mean '{near[0]}'?" if near else ""
         raise UsageError.of(
             f"cell {text!r}: recipe {recipe!r} is none of {', '.join(suffixes)}", hint=hint
@@ -196,7 +195,7 @@ def _normal_version(text: str) -> Version | None:
 
 
 def _recipe(text: str) -> Recipe:
-    return next((recipe for recipe in (*RECIPES, *LANES) if recipe == text), "fresh")
+    return next((recipe for recipe in (*RECIPES, *VARIANTS) if recipe == text), "fresh")
 
 
 def axis_coordinates(axis: Axis, catalogue: Catalogue) -> tuple[Coordinate, ...]:

@@ -11,9 +11,17 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.matrix import ANY, NOTHING, Matrix, Outside, PackageAxis, Relaxation, Rule
+from compat.declare.matrix import (
+    ANY,
+    NOTHING,
+    Matrix,
+    Outside,
+    PackageAxis,
+    Relaxation,
+    Rule,
+    target_words,
+)
 from compat.declare.parsing import parsed
-from compat.declare.platforms import target_words
 from compat.index.release import (
     Artifact,
     Catalogue,
@@ -23,8 +31,15 @@ from compat.index.release import (
     usable_wheels,
 )
 from compat.plan.cell import Cell, Coordinate, axis_coordinates
-from compat.plan.platform import accepted_tags, admits, is_too_old, marker_values
-from compat.plan.requirements import Asked, active, named
+from compat.plan.platform import (
+    Asked,
+    accepted_tags,
+    active,
+    admits,
+    is_too_old,
+    marker_values,
+    named,
+)
 from compat.value import Value, grouped
 
 Kind = Literal[
@@ -190,7 +205,7 @@ class Dependencies:
         }
         self._asks = cache(self._requirements)
         self._file = cache(self._without_file)
-        self._names = cache(self._asked_names)
+        self._names = cache(self._requested_names)
         self._admitted = cache(self._admit)
         self._pins: dict[tuple[object, ...], tuple[Pinned, ...]] = {}
         # The releases that are left of a pin, and why each other one is rejected: the end of a
@@ -317,7 +332,7 @@ class Dependencies:
             kind="conflicting-pin", between=between, because=because, package=pinned.name
         )
 
-    def _asked_names(self, name: str) -> frozenset[str]:
+    def _requested_names(self, name: str) -> frozenset[str]:
         texts = chain.from_iterable(r.requires for r in self._releases[name].values())
         return frozenset(canonicalize_name(r.name) for r in map(parsed, texts) if r is not None)
 
@@ -525,7 +540,7 @@ class Feasibility:
         return None if None in obstacles else obstacles[-1]
 
     def undated(self, cell: Cell) -> Obstacle | None:
-        if not cell.is_dated or self.came_out(cell) is not None:
+        if not cell.is_dated or self.release_day(cell) is not None:
             return None
         unknown = (a for a in self.matrix.packages if earliest_upload(self.usable(cell, a)) is None)
         axis = next(unknown, self._subject)
@@ -555,7 +570,7 @@ class Feasibility:
             (release for release, moment in dates if moment is not None and moment < until), None
         )
 
-    def came_out(self, cell: Cell) -> datetime.datetime | None:
+    def release_day(self, cell: Cell) -> datetime.datetime | None:
         dates = (self._together(cell, release) for release in self.fitting(cell))
         return min((date for date in dates if date is not None), default=None)
 
@@ -581,7 +596,7 @@ class Feasibility:
     ) -> tuple[tuple[PackageAxis, SpecifierSet | None], ...]:
         """Return the axes whose coordinate a release rejects, and the rejecting requirement."""
         return tuple(
-            (axis, self._asked_of(cell, axis, release))
+            (axis, self._requested_of(cell, axis, release))
             for axis in self._others
             if not self._taken(cell, axis, release)
         )
@@ -644,7 +659,7 @@ class Feasibility:
         ignores = axis is self._subject and self.rules.ignores_python(cell)
         return axis.name, cell.on(axis.name).version, cell.on(self._python).version, ignores
 
-    def _asked_of(self, cell: Cell, axis: PackageAxis, release: Release) -> SpecifierSet | None:
+    def _requested_of(self, cell: Cell, axis: PackageAxis, release: Release) -> SpecifierSet | None:
         relaxation = self.rules.relaxations(cell).get(self._names[axis.name])
         if relaxation is None:
             return self._pin(release.version, cell.on(self._python).version, axis.name)
@@ -653,7 +668,7 @@ class Feasibility:
     def _taken(self, cell: Cell, axis: PackageAxis, release: Release) -> tuple[Release, ...]:
         # The releases of a coordinate that a release of the subject admits.
         if self._names[axis.name] in self.rules.relaxations(cell):
-            return _within(self._asked_of(cell, axis, release), self.usable(cell, axis))
+            return _within(self._requested_of(cell, axis, release), self.usable(cell, axis))
         python, coordinate = cell.on(self._python).version, cell.on(axis.name).version
         return self._published_taken(release.version, python, axis.name, coordinate)
 

@@ -7,10 +7,13 @@ its ids end in `-local`. Recipe `dated` has no such cells, as a checkout has tod
 """
 
 import difflib
+import heapq
 import itertools
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 import msgspec
 from packaging.requirements import Requirement
@@ -28,12 +31,12 @@ from compat.declare.matrix import (
     Selector,
     extended_matrix,
 )
-from compat.errors import EmptyLane, Fault, NothingToDo, UsageError
+from compat.errors import EmptyVariant, Fault, NothingToDo, UsageError
 from compat.index.discover import lowest_of
 from compat.index.release import Catalogue, Package, Release
 from compat.plan.cell import (
-    LANES,
     RECIPES,
+    VARIANTS,
     Cell,
     Coordinate,
     Recipe,
@@ -46,9 +49,117 @@ from compat.plan.cell import (
     refuse_elsewhere,
 )
 from compat.plan.feasible import Feasibility, Obstacle
-from compat.plan.platform import accepted_tags, admits, python_name, python_remedy
-from compat.plan.requirements import named
+from compat.plan.platform import accepted_tags, admits, named, python_name, python_remedy
 from compat.value import Value
+
+# Packs cells with their expected seconds into balanced shards.
+
+# GitHub starts at most this many jobs from one matrix:
+# https://docs.github.com/en/actions/reference/limits
+MOST_SHARDS = 256
+
+
+class Task(Value, frozen=True, kw_only=True):
+    """A cell to run, and its expected seconds."""
+
+    cell: str
+    seconds: float
+
+
+class Budget(Value, frozen=True, kw_only=True):
+    """Concurrent shards, the seconds of each, and of these the `overhead` before its cells."""
+
+    seconds: float
+    shards: int
+    overhead: float = 0.0
+
+    @property
+    def room(self) -> float:
+        return max(0.0, self.seconds - self.overhead)
+
+    @property
+    def most(self) -> int:
+        return max(1, min(self.shards, MOST_SHARDS))
+
+
+class Packing(Value, frozen=True, kw_only=True, dict=True):
+    """Shards that run side by side, each the cells of one machine, longest first; none is empty."""
+
+    shards: tuple[tuple[Task, ...], ...] = ()
+    overhead: float = 0.0
+
+    @cached_property
+    def seconds(self) -> tuple[float, ...]:
+        return tuple(self.overhead + sum(task.seconds for task in own) for own in self.shards)
+
+    @cached_property
+    def longest(self) -> float:
+        return max(self.seconds, default=0.0)
+
+    @cached_property
+    def mean(self) -> float:
+        return sum(self.seconds) / max(1, len(self.shards))
+
+    @property
+    def tasks(self) -> Iterator[Task]:
+        return itertools.chain.from_iterable(self.shards)
+
+    @property
+    def alone(self) -> Task | None:
+        """The cell that takes longer than a mean shard, which prevents balance; else None."""
+        if len(self.shards) < 2:
+            return None
+        task = max(self.tasks, key=lambda task: task.seconds)
+        return task if self.overhead + task.seconds > self.mean else None
+
+
+def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
+    """For tasks of `tasks_that_fit`. Each shard has as much work as overhead: set-up costs."""
+    if not tasks:
+        return Packing()
+    most = min(budget.most, len(tasks))
+    work = sum(task.seconds for task in tasks)
+    worthwhile = most if most * budget.overhead < work else math.ceil(work / budget.overhead)
+    # Longest processing time first (Graham 1969): at most 4/3 of the best packing, and far less
+    # with many tasks.
+    ordered = sorted(tasks, key=lambda task: (-task.seconds, task.cell))
+    for count in range(max(1, min(worthwhile, most)), most + 1):
+        packing = _packing(_assigned(ordered, count), budget)
+        if packing.longest <= budget.seconds:
+            return packing
+    return _packing(_assigned(tasks, budget.most, budget.room), budget)
+
+
+def tasks_that_fit(tasks: Iterable[Task], budget: Budget) -> tuple[Task, ...]:
+    """A short task may fit where a long one did not. They keep their order."""
+    listed = tuple(tasks)
+    fitting = set(itertools.chain.from_iterable(_assigned(listed, budget.most, budget.room)))
+    return tuple(task for task in listed if task in fitting)
+
+
+def rounds(tasks: Sequence[Task], budget: Budget) -> Iterator[tuple[Task, ...]]:
+    waiting = tasks
+    while taken := set(tasks_that_fit(waiting, budget)):
+        yield tuple(task for task in waiting if task in taken)
+        waiting = [task for task in waiting if task not in taken]
+
+
+def _assigned(tasks: Iterable[Task], count: int, room: float = math.inf) -> list[list[Task]]:
+    # The tasks in shards, each in the one with most room left, or in none where that is too little.
+    shards: list[list[Task]] = [[] for _ in range(count)]
+    loads = [(0.0, number) for number in range(count)]
+    for task in tasks:
+        load, number = loads[0]
+        if load + task.seconds <= room:
+            heapq.heapreplace(loads, (load + task.seconds, number))
+            shards[number].append(task)
+    return shards
+
+
+def _packing(assigned: Iterable[Iterable[Task]], budget: Budget) -> Packing:
+    ordered = (sorted(tasks, key=lambda task: (-task.seconds, task.cell)) for tasks in assigned)
+    shards = tuple(tuple(own) for own in ordered if own)
+    return Packing(shards=shards, overhead=budget.overhead)
 
 
 class Feasible(Value, frozen=True, kw_only=True):
@@ -64,20 +175,20 @@ class Infeasible(Value, frozen=True, kw_only=True):
     obstacle: Obstacle
 
 
-Fate = Feasible | Infeasible
+CellStatus = Feasible | Infeasible
 
 
 class Plan(Value, frozen=True, kw_only=True):
     """Each cell, feasible or infeasible; `unneeded` names rules that no cell needs."""
 
-    fates: tuple[Fate, ...]
+    fates: tuple[CellStatus, ...]
     unneeded: tuple[str, ...]
 
 
 def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None = None) -> Plan:
     """With `here`, the series of this machine, a cell of another one is infeasible."""
     facts = Feasibility(matrix, catalogue)
-    fates = tuple(fate_of(facts, cell, here) for cell in every_cell(facts))
+    fates = tuple(cell_status(facts, cell, here) for cell in every_cell(facts))
     waiting = {rule.name: rule for rule in facts.matrix.rules}
     for fate in fates if waiting else ():
         cell, needed = fate.cell, tuple[Rule, ...]()
@@ -99,7 +210,9 @@ def every_cell(facts: Feasibility) -> Iterator[Cell]:
                 yield cell
 
 
-def fate_of(facts: Feasibility, cell: Cell, here: frozenset[Version] | None = None) -> Fate:
+def cell_status(
+    facts: Feasibility, cell: Cell, here: frozenset[Version] | None = None
+) -> CellStatus:
     obstacle = facts.obstacle(cell)
     python = cell.on(facts.matrix.interpreters.name)
     if obstacle is None and here is not None and python.version not in here:
@@ -109,7 +222,7 @@ def fate_of(facts: Feasibility, cell: Cell, here: frozenset[Version] | None = No
     return Feasible(cell=cell) if obstacle is None else Infeasible(cell=cell, obstacle=obstacle)
 
 
-def counts(fates: Iterable[Fate]) -> dict[str, Counter[str]]:
+def counts(fates: Iterable[CellStatus]) -> dict[str, Counter[str]]:
     table: dict[str, Counter[str]] = {recipe: Counter() for recipe in RECIPES}
     for fate in fates:
         kind = "feasible" if isinstance(fate, Feasible) else fate.obstacle.kind
@@ -231,7 +344,7 @@ def beyond(facts: Feasibility, cell: Cell) -> tuple[Coordinate, ...]:
 _LOWEST = "+lowest"  # no axis has such a name
 
 
-def lane_cells(facts: Feasibility) -> Iterator[Cell]:
+def variant_cells(facts: Feasibility) -> Iterator[Cell]:
     if facts.matrix.lowest:
         yield from _lowest(_with_lowest(facts))
     for axis in facts.matrix.prerelease_axes:
@@ -245,7 +358,7 @@ def facts_for(facts: Feasibility, cell: Cell) -> Feasibility:
     # Return the facts for a cell: in the pre-release variant with the pre-release on its axis, in
     # the lowest variant with the excluded versions, beyond the axes those of the extended matrix,
     # else these.
-    if not cell.is_in_lane:
+    if not cell.is_variant:
         return (extended_facts(facts, cell) if beyond(facts, cell) else None) or facts
     if cell.recipe == "lowest":
         return _with_lowest(facts)
@@ -257,7 +370,7 @@ def facts_for(facts: Feasibility, cell: Cell) -> Feasibility:
     return facts
 
 
-def lane_axis(matrix: Matrix, cell: Cell) -> PackageAxis | None:
+def variant_axis(matrix: Matrix, cell: Cell) -> PackageAxis | None:
     others = [axis for axis in matrix.packages if axis is not matrix.subject_axis]
     awaited = (axis for axis in others if cell.on(axis.name).version.is_prerelease)
     return next(awaited, None) if cell.recipe == "prerelease" else None
@@ -265,7 +378,7 @@ def lane_axis(matrix: Matrix, cell: Cell) -> PackageAxis | None:
 
 def lockable_cells(facts: Feasibility) -> Iterator[Cell]:
     yield from every_cell(facts)
-    yield from lane_cells(facts)
+    yield from variant_cells(facts)
     yield from (extension.trial for extension in extensions(facts) if extension.trial is not None)
 
 
@@ -380,7 +493,7 @@ def named_cells(
     A glob matches cells of variants only where it has a `+`. With `beyond_axes` an id may be of a
     cell with a version by which the matrix could be extended. Raises UsageError for an id outside
     the product, and for a glob without a match. Raises NothingToDo when the matrix has no cells,
-    EmptyLane when globs name only empty variants.
+    EmptyVariant when globs name only empty variants.
     """
     named: dict[str, Cell] = {}
     every: dict[str, Cell] = {}
@@ -392,14 +505,14 @@ def named_cells(
             named[pattern] = cell
             continue
         every = every or {cell.id: cell for cell in every_cell(facts)}
-        every |= {cell.id: cell for cell in lane_cells(facts) if "+" in pattern}
+        every |= {cell.id: cell for cell in variant_cells(facts) if "+" in pattern}
         matching = [cell_id for cell_id in every if fnmatchcase(cell_id, pattern)]
         place, _, lane = pattern.rpartition("+")
         is_declared = facts.matrix.lowest if lane == "lowest" else facts.matrix.prerelease_axes
         named |= {cell_id: every[cell_id] for cell_id in matching}
         if not matching:
             places = (cell.place for cell in every.values())
-            is_lane = lane in LANES and is_declared
+            is_lane = lane in VARIANTS and is_declared
             if not is_lane or not any(fnmatchcase(each, place) for each in places):
                 raise _no_cell(facts.matrix, every, pattern)
             empty.append(pattern)
@@ -408,7 +521,9 @@ def named_cells(
         because = f"no pre-release of {axes} is newer than its final releases"
         if empty[-1].endswith("+lowest"):
             because = "no release has lowest versions that can be installed"
-        raise EmptyLane.of(f"no cell of matrix {facts.matrix.name!r} is {empty[-1]!r}: {because}")
+        raise EmptyVariant.of(
+            f"no cell of matrix {facts.matrix.name!r} is {empty[-1]!r}: {because}"
+        )
     return tuple(named.values())
 
 
@@ -416,8 +531,10 @@ def _planned_cell(facts: Feasibility, cell_id: str, beyond_axes: bool) -> Cell |
     cell = readable_cell(cell_id, facts.matrix)
     if cell is None:
         return None
-    if cell.is_in_lane:
-        is_planned = cell.id == cell_id and any(cell.id == known.id for known in lane_cells(facts))
+    if cell.is_variant:
+        is_planned = cell.id == cell_id and any(
+            cell.id == known.id for known in variant_cells(facts)
+        )
     else:
         is_planned = _is_planned(facts, cell)
         if not is_planned and beyond_axes and cell.id == cell_id and beyond(facts, cell):
@@ -471,7 +588,7 @@ def checkout_cells(facts: Feasibility) -> Iterator[Cell]:
             cell = local_cell(Cell(matrix=name, coordinates=place, recipe=recipe), subject)
             if recipe != "relaxed" or facts.changing(cell):
                 yield cell
-    for cell in lane_cells(facts):
+    for cell in variant_cells(facts):
         yield local_cell(cell, subject)
 
 

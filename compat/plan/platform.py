@@ -1,15 +1,17 @@
-"""What an interpreter series on a platform accepts: wheel tags and marker values."""
+"""What an interpreter on a platform accepts, and what a release requires there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag, compatible_tags, cpython_tags, generic_tags, mac_platforms
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.parsing import minor_series
-from compat.declare.platforms import MACOS, facts_of_target
-from compat.index.release import Artifact
+from compat.declare.matrix import MACOS, facts_of_target
+from compat.declare.parsing import minor_series, parsed
+from compat.index.release import Artifact, Package, Published
+from compat.value import Value
 
 # PEP 513, 571 and 599 named these policies before PEP 600 named them by their glibc.
 _LEGACY = {
@@ -129,3 +131,45 @@ def _platforms(platform: str) -> Iterator[str]:
         # PEP 656; uv uses musl 1.2 for such a platform.
         yield from (f"musllinux_1_{minor}_{facts.machine}" for minor in (2, 1, 0))
         yield f"linux_{facts.machine}"
+
+
+# What a subject's release requires of other packages, by its own metadata.
+
+
+class Asked(Value, frozen=True, kw_only=True):
+    """A requirement that holds: `name` is normalised (PEP 503), `url` is empty for a release."""
+
+    name: str
+    specifier: SpecifierSet
+    extras: tuple[str, ...]
+    url: str
+
+
+def active(
+    published: Published | None, markers: dict[str, str], extras: Sequence[str] = ()
+) -> tuple[Asked, ...]:
+    """Unreadable requirements are omitted: a resolver ignores them, too."""
+    if published is None:
+        return ()
+    return tuple(
+        Asked(
+            name=canonicalize_name(r.name),
+            specifier=r.specifier,
+            extras=tuple(sorted(r.extras)),
+            url=r.url or "",
+        )
+        for r in filter(None, map(parsed, published.requires_dist))
+        if r.marker is None
+        or any(r.marker.evaluate(markers | {"extra": extra}) for extra in ("", *extras))
+    )
+
+
+def published_names(packages: Iterable[Package]) -> frozenset[str]:
+    releases = (release for package in packages for release in package.releases)
+    texts = {text for release in releases for text in release.requires}
+    asked = (r for r in map(parsed, texts) if r is not None and "extra" not in str(r.marker))
+    return frozenset(canonicalize_name(r.name) for r in asked)
+
+
+def named(asked: tuple[Asked, ...], package: str) -> tuple[Asked, ...]:
+    return tuple(requirement for requirement in asked if requirement.name == package)

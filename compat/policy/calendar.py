@@ -12,13 +12,14 @@ from compat.declare.matrix import Axis
 from compat.declare.parsing import Name
 from compat.policy.evaluation import (
     DAY,
+    Affected,
+    Against,
     Evaluation,
     evaluation_on,
     hold_words,
     months_later,
     rule_of,
 )
-from compat.policy.proposal import Affected, Against
 from compat.policy.propose import FloorStep, lost, steps_of
 from compat.results.snapshot import Snapshot
 from compat.value import StrictValue, derive

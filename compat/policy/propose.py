@@ -27,8 +27,14 @@ from compat.plan.plan import Extension, extensions
 from compat.policy.evaluation import (
     CADENCES,
     PYTHONS,
+    Affected,
+    AxisFloor,
+    CellEvidence,
     Evaluation,
     FloorEvidence,
+    FloorKind,
+    Objection,
+    Proposal,
     VersionRelease,
     cell_evidence,
     evaluation_on,
@@ -39,14 +45,6 @@ from compat.policy.evaluation import (
     objection,
     package_and_version,
     rule_of,
-)
-from compat.policy.proposal import (
-    Affected,
-    AxisFloor,
-    CellEvidence,
-    FloorKind,
-    Objection,
-    Proposal,
 )
 from compat.results.answer import representative
 from compat.results.snapshot import Snapshot

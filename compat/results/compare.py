@@ -12,7 +12,7 @@ from packaging.version import Version
 from compat.lock.lockfile import Lock
 from compat.lock.recipe import LockedFloor, locked_floors
 from compat.plan.cell import Cell, Recipe, axis_coordinates
-from compat.plan.plan import lane_axis, why_not_lowest
+from compat.plan.plan import variant_axis, why_not_lowest
 from compat.results.answer import Answer, Kind, is_refused
 from compat.results.record import Status
 from compat.results.runs import BEFORE_TESTS
@@ -171,7 +171,7 @@ def _changes(before: Answer, after: Answer) -> Iterator[CapabilityDifference]:
             )
 
 
-class LaneCell(StrictValue, frozen=True, kw_only=True):
+class VariantCell(StrictValue, frozen=True, kw_only=True):
     """A cell of a variant, its result, and the ordinary cell with which it is compared.
 
     Without a working one `against` is empty: nothing shows that the variant is at fault. `in_part`:
@@ -189,7 +189,7 @@ class LaneCell(StrictValue, frozen=True, kw_only=True):
     floors: tuple[LockedFloor, ...] = ()
 
 
-class LaneAlert(StrictValue, frozen=True, kw_only=True):
+class VariantAlert(StrictValue, frozen=True, kw_only=True):
     """What a variant breaks, in how many of the compared cells; the sentence describes it."""
 
     lane: Recipe
@@ -200,14 +200,14 @@ class LaneAlert(StrictValue, frozen=True, kw_only=True):
     sentence: str
 
 
-class LaneReport(StrictValue, frozen=True, kw_only=True):
+class VariantReport(StrictValue, frozen=True, kw_only=True):
     """The cells of each variant in the order of the plan, and an alert for each that breaks."""
 
-    cells: tuple[LaneCell, ...]
-    alerts: tuple[LaneAlert, ...]
+    cells: tuple[VariantCell, ...]
+    alerts: tuple[VariantAlert, ...]
 
 
-def lane_report(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> LaneReport:
+def variant_report(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> VariantReport:
     pairs = []
     for entry in known.lanes:
         against = _ordinary(known, entry.cell)
@@ -221,7 +221,7 @@ def lane_report(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> LaneR
                 asked = Requirement(floor.declared)
                 because = why_not_lowest(known.feasibility, entry.cell, asked, floor.installed)
             floors.append(msgspec.structs.replace(floor, because=because))
-        row = LaneCell(
+        row = VariantCell(
             cell=entry.cell.id,
             lane=entry.cell.recipe,
             verdict=entry.kind,
@@ -233,12 +233,12 @@ def lane_report(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> LaneR
             floors=tuple(floors),
         )
         pairs.append((entry.cell, row))
-    return LaneReport(cells=tuple(row for _, row in pairs), alerts=tuple(_alerts(known, pairs)))
+    return VariantReport(cells=tuple(row for _, row in pairs), alerts=tuple(_alerts(known, pairs)))
 
 
 def _ordinary(known: Snapshot, cell: Cell) -> Answer | None:
     """The working cell of the same release and Python; for a pre-release, of the version before."""
-    matrix, axis = known.matrix, lane_axis(known.matrix, cell)
+    matrix, axis = known.matrix, variant_axis(known.matrix, cell)
     if axis is not None:
         awaited = cell.on(axis.name).version
         earlier = [c for c in axis_coordinates(axis, known.catalogue) if c.version < awaited]
@@ -266,12 +266,12 @@ def _is_working(entry: Answer) -> bool:
     return entry.is_tested and entry.kind in ("works", "partial")
 
 
-def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator[LaneAlert]:
-    groups: dict[tuple[str, str], list[LaneCell]] = {}
+def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, VariantCell]]) -> Iterator[VariantAlert]:
+    groups: dict[tuple[str, str], list[VariantCell]] = {}
     for cell, row in pairs:
         if row.against and row.verdict != "unknown":
             names = "the lowest declared versions", "newer ones"
-            if (axis := lane_axis(known.matrix, cell)) is not None:
+            if (axis := variant_axis(known.matrix, cell)) is not None:
                 earlier = known.by_id[row.against].cell.on(axis.name).version
                 names = f"{axis.package} {cell.on(axis.name).version}", str(earlier)
             groups.setdefault(names, []).append(row)
@@ -280,7 +280,7 @@ def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator
         if broken:
             verb = "breaks" if rows[0].lane == "prerelease" else "break"
             compared = _compared(sum(row.in_part for row in rows), len(rows), beside)
-            yield LaneAlert(
+            yield VariantAlert(
                 lane=rows[0].lane,
                 what=what,
                 broken=len(broken),

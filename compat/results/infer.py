@@ -19,20 +19,26 @@ from compat.errors import DeclarationError
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell, axis_coordinates, readable_cell
 from compat.plan.feasible import Feasibility
-from compat.results.answer import Answer, KnownRefusal
-from compat.results.clauses import Clause, ClauseBook, Disproof, FileClause, KeptClauses
+from compat.results.answer import Answer, KnownFailure, lifted
 from compat.results.judge import holds, judged_again
-from compat.results.learnt import LOCKED, PlainAnswer
-from compat.results.lifted import lifted
+from compat.results.learnt import (
+    LOCKED,
+    Clause,
+    ClauseBook,
+    Disproof,
+    FileClause,
+    PlainAnswer,
+    StoredClauses,
+)
 from compat.results.record import third_package
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import PLACED, STAGES, Failed, brief, is_lasting, is_spurious
 
-_NOTHING = KeptClauses()
+_NOTHING = StoredClauses()
 
 
 def with_answers(
-    known: Snapshot, answers: Mapping[str, PlainAnswer], clauses: KeptClauses = _NOTHING
+    known: Snapshot, answers: Mapping[str, PlainAnswer], clauses: StoredClauses = _NOTHING
 ) -> Snapshot:
     """Infer from clauses that were known then and stand since, or from neighbours that agree."""
     on_day = {cell: answer for cell, answer in answers.items() if answer.on <= known.day}
@@ -49,7 +55,7 @@ def with_answers(
         # The resolver's answer, else an inference. A failure that concerns only our builds does not
         # count; a missing wheel is no answer either, but it names the package.
         answer = on_day.get(entry.id)
-        refusal: KnownRefusal | None = None
+        refusal: KnownFailure | None = None
         asked = None if answer is None else answer.refusal
         if (
             answer is not None
@@ -57,7 +63,7 @@ def with_answers(
             and (not is_spurious(asked) or (is_lasting(asked) and is_open(entry)))
         ):
             because, on, witness = answer.because, answer.on, answer.cell
-            refusal = KnownRefusal(
+            refusal = KnownFailure(
                 outcome=asked, because=because, on=on, ground="asked", witness=witness
             )
         elif standing is not None and _is_open(entry):
@@ -118,9 +124,9 @@ def with_locks(
 class Consequences:
     """Applies clauses to many cells; each fact is computed once."""
 
-    def __init__(self, facts: Feasibility, clauses: KeptClauses) -> None:
+    def __init__(self, facts: Feasibility, clauses: StoredClauses) -> None:
         self.clauses = clauses
-        from compat.lock.demands import Demands
+        from compat.lock.mixed import Demands
 
         self._facts = facts
         self._book = ClauseBook(clauses.conflicts)
@@ -130,12 +136,12 @@ class Consequences:
     def without(self, disproofs: tuple[Disproof, ...]) -> "Consequences":
         return Consequences(self._facts, self.clauses.without(disproofs)) if disproofs else self
 
-    def of(self, cell: Cell) -> KnownRefusal | None:
+    def of(self, cell: Cell) -> KnownFailure | None:
         clauses = self._book.answer(self._sets(cell), self._python(cell))
         refusal = None
         if clauses:
             first = clauses[0]
-            refusal = KnownRefusal(
+            refusal = KnownFailure(
                 outcome=first.failed,
                 because=first.because,
                 on=first.on,
@@ -151,7 +157,7 @@ class Consequences:
             return refusal
         return next(
             (
-                KnownRefusal(
+                KnownFailure(
                     outcome=f.failed,
                     because=f"it works in {f.works}",
                     on=f.on,
@@ -183,7 +189,7 @@ class Consequences:
 
 
 def disproved(
-    known: Snapshot, clauses: KeptClauses
+    known: Snapshot, clauses: StoredClauses
 ) -> tuple[tuple[Disproof, ...], tuple[str, ...]]:
     """Return which clauses locks and runs disprove, and the cells that no other clause answers."""
     before = Consequences(known.feasibility, clauses.until(known.day))

@@ -19,13 +19,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.matrix import Matrix
-from compat.declare.platforms import PlatformName, target_of
-from compat.files import read_if_there, write
-from compat.index.kept import decode_packages, encode_packages
+from compat.declare.matrix import Matrix, PlatformName, target_of
+from compat.files import read_if_present, write
+from compat.index.discover import decode_packages, encode_packages
 from compat.index.release import Catalogue, Package, Required
-from compat.lock.lock_text import encode_lock
-from compat.lock.lockfile import Lock
+from compat.lock.lockfile import Lock, encode_lock
 from compat.plan.cell import Cell, product
 from compat.plan.feasible import Feasibility, Obstacle
 from compat.results.learnt import PlainAnswer, decode_answers, encode_answers
@@ -57,10 +55,10 @@ InstallState = Literal[
 INSTALL_STATES: tuple[InstallState, ...] = get_args(InstallState)
 # What installs on another platform, as far as metadata or a resolver show.
 INSTALLABLE: tuple[InstallState, ...] = ("resolves", "by-metadata")
-PlainGround = Literal["run", "resolver", "clause", "metadata", "none"]
+PlainEvidence = Literal["run", "resolver", "clause", "metadata", "none"]
 # As in answers; `locked` means that a resolver found packages.
 InstallEvidence = Literal["tested", "locked", "asked", "inferred", "declared", "none"]
-_EVIDENCE: dict[PlainGround, InstallEvidence] = {
+_EVIDENCE: dict[PlainEvidence, InstallEvidence] = {
     "run": "tested",
     "resolver": "asked",
     "clause": "inferred",
@@ -88,7 +86,7 @@ class Install(StrictValue, frozen=True, kw_only=True):
     outcome: str = ""
     because: str = ""
     on: datetime.date | None = None
-    ground: PlainGround = "none"
+    ground: PlainEvidence = "none"
     witness: str = ""
     platform: PlatformName | Literal[""] = ""
     lacking: str = ""
@@ -406,15 +404,15 @@ class PlatformFiles:
     def wheels_path(self) -> Path:
         return self._folder / WHEELS
 
-    def keep_wheels(self, packages: Iterable[Package]) -> bool:
+    def store_wheels(self, packages: Iterable[Package]) -> bool:
         return write(self.wheels_path, encode_packages(packages))
 
     def answers(self, platform: PlatformName) -> dict[str, PlainAnswer]:
-        text = read_if_there(self._folder / platform / ANSWERS)
+        text = read_if_present(self._folder / platform / ANSWERS)
         source = f"matrices/{self._matrix}/{PLATFORMS_FOLDER}/{platform}/{ANSWERS}"
         return {} if text is None else decode_answers(text.decode(errors="replace"), source)
 
-    def keep_answer(self, platform: PlatformName, answer: PlainAnswer, lock: Lock | None) -> None:
+    def store_answer(self, platform: PlatformName, answer: PlainAnswer, lock: Lock | None) -> None:
         """Replace the earlier answer about its cell, and its lock; remove an unavailable lock."""
         merged = self.answers(platform) | {answer.cell: answer}
         path = self.lock_path(platform, answer.cell)
@@ -428,7 +426,7 @@ class PlatformFiles:
         return self._folder / platform / "locks" / f"{cell}.txt"
 
     def facts(self, matrix: Matrix, catalogue: Catalogue, platform: PlatformName) -> Feasibility:
-        text = read_if_there(self.wheels_path)
+        text = read_if_present(self.wheels_path)
         source = f"matrices/{self._matrix}/{PLATFORMS_FOLDER}/{WHEELS}"
         elsewhere = None if text is None else decode_packages(text.decode(errors="replace"), source)
         return platform_facts(matrix, catalogue, elsewhere, platform)
@@ -447,7 +445,7 @@ class PlatformFiles:
             every = [*own, *(i for each in facts for i in declared_installs(*each))]
             return msgspec.msgpack.encode(every)
 
-        wheels = (read_if_there(self.wheels_path) or b"") if matrix.platforms else b""
+        wheels = (read_if_present(self.wheels_path) or b"") if matrix.platforms else b""
         body = declared() if keep is None else keep("installs", (wheels,), declared)
         answers = cache(self.answers)
         for install in msgspec.msgpack.decode(body, type=list[Install]):

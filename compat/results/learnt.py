@@ -5,32 +5,281 @@ A check of an inference must not share its assumptions. So a relaxed cell that i
 is locked without any rule, with every package free that is neither the subject nor on an axis.
 """
 
+from __future__ import annotations
+
 import datetime
-import math
-import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
-from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix
-from compat.errors import DeclarationError, count
-from compat.files import read_if_there, write
+from compat.errors import DeclarationError
+from compat.results.record import is_cell_id
+from compat.run.outcome import Failed, Stage, is_spurious, parse_outcome
+from compat.value import StrictValue, encode
+
+if TYPE_CHECKING:
+    from compat.lock.mixed import Facts
+import math
+import random
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from compat.errors import count
+from compat.files import read_if_present, write
 from compat.lock.lockfile import Lock, Refusal
 from compat.results.answer import Answer
-from compat.results.clauses import KeptClauses, decode_clauses, encode_clauses, refused
-from compat.results.record import is_cell_id
-from compat.run.outcome import Failed, Outcome, Passed, is_of_machine, is_spurious, parse_outcome
-from compat.value import StrictValue, encode
+from compat.run.outcome import Outcome, Passed, is_of_machine
+
+# Clauses: the smallest sets of facts that cannot be locked together, their text in one file, and
+# which of them answers a cell.
+#
+# As a solver stores the clause of a conflict (Marques-Silva and Sakallah, "GRASP", IEEE
+# Transactions on Computers 48, 1999), each answers every cell that contains it, whatever its other
+# facts.
+
+# The code that computes the facts of cells is imported only where needed: reading clauses does not
+# need it.
+
+CLAUSES_FORMAT = 1
+
+_Words = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
+_Facts = Annotated[tuple[_Words, ...], msgspec.Meta(min_length=1, max_length=100)]
+_Series = Annotated[str, msgspec.Meta(pattern=r"^\d+\.\d+$")]
+_Pythons = Annotated[tuple[_Series, ...], msgspec.Meta(min_length=1, max_length=50)]
+
+
+class Clause(StrictValue, frozen=True, kw_only=True):
+    """Facts that no resolver could lock together, on each of these Python series, on that day.
+
+    None of the facts can be left out. `facts` are those of `lock/demands.py`, sorted; `cell` is the
+    one from which this was learnt. `outcome` and `because` are the resolver's for these facts
+    alone.
+    """
+
+    facts: _Facts
+    pythons: _Pythons
+    outcome: _Words
+    because: _Words
+    cell: str
+    on: datetime.date
+
+    @property
+    def failed(self) -> Failed:
+        return _failed(self.outcome)
+
+
+class FileClause(StrictValue, frozen=True, kw_only=True):
+    """A line of a file that fails at import on these Python series, in every release with the file.
+
+    `sha256` is as in a wheel's RECORD; `releases` are those of the subject whose wheel has it.
+    `cell` failed with `outcome`; `works`, with a newer Python alone, got past the import.
+    """
+
+    path: _Words
+    sha256: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{43}$")]
+    releases: Annotated[tuple[_Words, ...], msgspec.Meta(min_length=1, max_length=1000)]
+    pythons: _Pythons
+    outcome: _Words
+    cell: str
+    works: str
+    on: datetime.date
+
+    @property
+    def failed(self) -> Failed:
+        return _failed(self.outcome)
+
+
+class StoredClauses(StrictValue, frozen=True, kw_only=True):
+    """All clauses of a matrix: sets of facts that cannot be locked, and files that fail."""
+
+    conflicts: tuple[Clause, ...] = ()
+    files: tuple[FileClause, ...] = ()
+
+    def without(self, disproofs: Iterable[Disproof]) -> StoredClauses:
+        gone = {disproof.clause for disproof in disproofs}
+        return self._those(lambda clause: clause not in gone)
+
+    def until(self, day: datetime.date) -> StoredClauses:
+        return self._those(lambda clause: clause.on <= day)
+
+    def _those(self, holds: Callable[[Clause | FileClause], bool]) -> StoredClauses:
+        return StoredClauses(
+            conflicts=tuple(filter(holds, self.conflicts)), files=tuple(filter(holds, self.files))
+        )
+
+
+class Disproof(StrictValue, frozen=True, kw_only=True):
+    """A clause, and a cell that contains it but did not fail by it, on a later day."""
+
+    clause: Clause | FileClause
+    cell: str
+    on: datetime.date
+
+
+class ClauseBook:
+    """Clauses, indexed for many cells."""
+
+    def __init__(self, clauses: Iterable[Clause] = ()) -> None:
+        """Merges the Pythons of clauses with the same facts."""
+        self.clauses = united(clauses)
+        often = Counter(fact for clause in self.clauses for fact in clause.facts)
+        self._by_rarest: dict[str, list[tuple[Facts, Clause]]] = defaultdict(list)
+        for clause in self.clauses:
+            rarest = min(clause.facts, key=lambda fact: (often[fact], fact))
+            self._by_rarest[rarest].append((frozenset(clause.facts), clause))
+
+    def answer(self, sets: Iterable[Facts], python: str) -> tuple[Clause, ...]:
+        """A cell has a set for each release of the subject that a resolver could take."""
+        # The one with the fewest facts, the first by their order; one of a missing build only where
+        # there is no other.
+        answers = [
+            min(
+                self._all_of(facts, python),
+                key=lambda clause: (is_spurious(clause.failed), len(clause.facts), clause.facts),
+                default=None,
+            )
+            for facts in sets
+        ]
+        clauses = tuple(filter(None, answers))
+        return clauses if len(clauses) == len(answers) else ()
+
+    def contained(self, sets: Iterable[Facts], python: str) -> frozenset[Clause]:
+        each = [frozenset(self._all_of(facts, python)) for facts in sets]
+        return frozenset.intersection(*each) if each else frozenset()
+
+    def _all_of(self, facts: Facts, python: str) -> Iterator[Clause]:
+        for fact in facts & self._by_rarest.keys():
+            for needed, clause in self._by_rarest[fact]:
+                if python in clause.pythons and needed <= facts:
+                    yield clause
+
+
+def united(clauses: Iterable[Clause]) -> tuple[Clause, ...]:
+    """Cell, day and text are those of the one that was learnt first."""
+    alike: dict[tuple[tuple[str, ...], str], list[Clause]] = defaultdict(list)
+    for clause in clauses:
+        alike[clause.facts, clause.outcome].append(clause)
+    every = []
+    for _, own in sorted(alike.items()):
+        first = min(own, key=lambda clause: (clause.on, clause.cell))
+        pythons = sorted({p for clause in own for p in clause.pythons}, key=Version)
+        every.append(msgspec.structs.replace(first, pythons=tuple(pythons)))
+    return tuple(every)
+
+
+class _StoredText(StrictValue, frozen=True, kw_only=True):
+    """The premises of clauses, and these. A file without `replaced` has today's."""
+
+    format: Annotated[int, msgspec.Meta(ge=CLAUSES_FORMAT, le=CLAUSES_FORMAT)]
+    platform: str
+    builds: tuple[str, ...]
+    replaced: tuple[str, ...] | None = None
+    clauses: tuple[Clause, ...]
+    files: tuple[FileClause, ...] = ()
+
+
+def encode_clauses(clauses: StoredClauses, matrix: Matrix) -> str:
+    from compat.lock.mixed import replaceable
+
+    files = sorted(clauses.files, key=_file_key)
+    head = {
+        "format": CLAUSES_FORMAT,
+        "platform": matrix.platform,
+        "builds": sorted(matrix.builds),
+        "replaced": replaceable(matrix),
+    }
+    conflicts = ",\n".join(encode(clause).decode() for clause in united(clauses.conflicts))
+    of_files = ",\n".join(encode(clause).decode() for clause in files)
+    begin = encode(head).decode().removesuffix("}")
+    return f'{begin},\n"clauses": [\n{conflicts}\n],\n"files": [\n{of_files}\n]}}\n'
+
+
+def decode_clauses(text: str, source: str, matrix: Matrix) -> StoredClauses:
+    """Leaves out conflicts of another platform, or with fewer builds. Raises DeclarationError."""
+    from compat.lock.mixed import as_asked, is_fact, is_requirement, package_of_fact, replaceable
+
+    with refused(source, "clauses"):
+        document = msgspec.json.decode(text, type=_StoredText)
+        for clause in document.clauses:
+            _refuse_unsound(clause, "lock", clause.cell)
+            wrong = next((fact for fact in clause.facts if not is_fact(fact)), None)
+            if wrong is not None:
+                raise ValueError(f"{clause.cell}: {wrong[:80]!r} is not a fact")
+            if list(clause.facts) != sorted(set(clause.facts)):
+                raise ValueError(f"{clause.cell}: facts must be sorted, each once")
+        for file in document.files:
+            _refuse_unsound(file, "import", file.cell, file.works)
+            if file.failed.place.rpartition(":")[0] != file.path:
+                raise ValueError(f"{file.cell}: {file.outcome[:80]} is not in {file.path[:80]}")
+            releases = list(map(Version, file.releases))
+            if releases != sorted(set(releases)):
+                raise ValueError(f"{file.cell}: releases must be sorted, each once")
+        keys = [(clause.facts, clause.outcome) for clause in document.clauses]
+        file_keys = [_file_key(file) for file in document.files]
+        if keys != sorted(set(keys)) or file_keys != sorted(set(file_keys)):
+            raise ValueError("clauses must stand in order, each once")
+    if document.platform != matrix.platform or not set(matrix.builds) <= set(document.builds):
+        return StoredClauses(files=document.files)
+    conflicts = document.clauses
+    if document.replaced is not None:
+        replaced_since, now = {*replaceable(matrix)}.difference(document.replaced), list[Clause]()
+        for clause in conflicts if replaced_since else ():
+            spoken = {package_of_fact(fact) for fact in clause.facts if not is_requirement(fact)}
+            facts = {*clause.facts, *map(as_asked, replaced_since - spoken)}
+            now.append(msgspec.structs.replace(clause, facts=tuple(sorted(facts))))
+        conflicts = united(now) if replaced_since else conflicts
+        # A package that no rule replaces any more is unreplaced in every cell.
+        always = {*map(as_asked, {*document.replaced}.difference(replaceable(matrix)))}
+        conflicts = united(
+            msgspec.structs.replace(c, facts=tuple(f for f in c.facts if f not in always))
+            for c in conflicts
+        )
+    return StoredClauses(conflicts=conflicts, files=document.files)
+
+
+@contextmanager
+def refused(source: str, what: str, command: str = "run MATRIX --budget 20m") -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, RecursionError) as fault:
+        hint = f"compat {command} makes it again once it is deleted"
+        raise DeclarationError.of(f"has no {what}: {fault}", path=source, hint=hint) from fault
+
+
+def _failed(text: str) -> Failed:
+    outcome = parse_outcome(text)
+    assert isinstance(outcome, Failed), "a clause is of a failure"
+    return outcome
+
+
+def _file_key(clause: FileClause) -> tuple[str, str]:
+    return clause.path, clause.sha256
+
+
+def _refuse_unsound(clause: Clause | FileClause, stage: Stage, *cells: str) -> None:
+    wrong = next((cell for cell in cells if not is_cell_id(cell)), None)
+    if wrong is not None:
+        raise ValueError(f"{wrong[:80]!r} is not the id of a cell")
+    if list(clause.pythons) != sorted(set(clause.pythons), key=Version):
+        raise ValueError(f"{clause.cell}: Pythons must be sorted, each once")
+    outcome = parse_outcome(clause.outcome)
+    if not isinstance(outcome, Failed) or outcome.stage != stage:
+        who = "resolver" if stage == "lock" else "import"
+        raise ValueError(f"{clause.cell}: no {who} reports {clause.outcome[:80]}")
+
 
 T = TypeVar("T")
 FORMAT = 1
 LOCKED = "locked"
 
-_Words = Annotated[str, msgspec.Meta(max_length=500)]
+_Sentence = Annotated[str, msgspec.Meta(max_length=500)]
 
 
 class PlainAnswer(StrictValue, frozen=True, kw_only=True):
@@ -38,8 +287,8 @@ class PlainAnswer(StrictValue, frozen=True, kw_only=True):
 
     cell: str
     on: datetime.date
-    outcome: _Words
-    because: _Words = ""
+    outcome: _Sentence
+    because: _Sentence = ""
 
     @property
     def refusal(self) -> Failed | None:
@@ -58,7 +307,7 @@ def answer_of(
     return PlainAnswer(cell=cell, on=day, outcome=str(failed), because=because)
 
 
-class _KeptAnswers(StrictValue, frozen=True, kw_only=True):
+class _StoredAnswers(StrictValue, frozen=True, kw_only=True):
     format: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)]
     answers: tuple[PlainAnswer, ...]
 
@@ -75,7 +324,7 @@ def decode_answers(
     """Raises DeclarationError also for an answer of another recipe, unless any is allowed."""
     command = "run MATRIX --budget 20m" if is_any_recipe else "matrix lock MATRIX --plain"
     with refused(source, "answers of a resolver", command):
-        document = msgspec.json.decode(text, type=_KeptAnswers)
+        document = msgspec.json.decode(text, type=_StoredAnswers)
         answers = {answer.cell: answer for answer in document.answers}
         if len(answers) < len(document.answers):
             raise ValueError("a cell stands there twice")
@@ -99,8 +348,8 @@ class AuditedCell(StrictValue, frozen=True, kw_only=True):
     """A verified inference; `route`: by the cell's `own` lock, or with all others `free`."""
 
     cell: str
-    inferred: _Words
-    outcome: _Words
+    inferred: _Sentence
+    outcome: _Sentence
     finding: Finding
     route: Literal["own", "free"] = "own"
 
@@ -193,7 +442,7 @@ def upper_bound(wrong: int, asked: int, confidence: float = CONFIDENCE) -> float
     return high
 
 
-class _KeptAudit(StrictValue, frozen=True, kw_only=True):
+class _StoredAudit(StrictValue, frozen=True, kw_only=True):
     format: Annotated[int, msgspec.Meta(ge=AUDIT_FORMAT, le=AUDIT_FORMAT)]
     audit: Audit
 
@@ -206,7 +455,7 @@ def encode_audit(audit: Audit) -> str:
 
 def decode_audit(text: str, source: str) -> Audit:
     with refused(source, "audit"):
-        audit = msgspec.json.decode(text, type=_KeptAudit).audit
+        audit = msgspec.json.decode(text, type=_StoredAudit).audit
         ids = [cell.cell for cell in audit.cells]
         if not all(map(is_cell_id, ids)) or len(set(ids)) < len(ids):
             raise ValueError("its cells must be ids, each once")
@@ -228,7 +477,7 @@ class BlamedReleases(StrictValue, frozen=True, kw_only=True):
         return version is not None and ends[0] <= version <= ends[1]
 
 
-class KeptBlame(StrictValue, frozen=True, kw_only=True):
+class StoredBlame(StrictValue, frozen=True, kw_only=True):
     """With these `versions` on this Python, the releases of `packages` cause `failed`."""
 
     cell: str
@@ -254,13 +503,13 @@ AUDIT = "audit.json"
 BLAMES = "blames.json"
 
 
-class LearntFiles:
+class ResolverFiles:
     """Stored answers and clauses, as of one moment; a damaged one raises DeclarationError."""
 
     def __init__(self, folder: Path, matrix: Matrix) -> None:
         self._folder = folder
         self._matrix = matrix
-        self._texts = {name: read_if_there(folder / name) for name in (PLAIN, PROBES, CLAUSES)}
+        self._texts = {name: read_if_present(folder / name) for name in (PLAIN, PROBES, CLAUSES)}
 
     @property
     def texts(self) -> tuple[bytes, ...]:
@@ -286,9 +535,9 @@ class LearntFiles:
         return {**plain, **newer}
 
     @cached_property
-    def clauses(self) -> KeptClauses:
+    def clauses(self) -> StoredClauses:
         decode = partial(decode_clauses, matrix=self._matrix)
-        return _decoded(self._folder, CLAUSES, self._texts[CLAUSES], decode) or KeptClauses()
+        return _decoded(self._folder, CLAUSES, self._texts[CLAUSES], decode) or StoredClauses()
 
 
 def _decoded(
@@ -299,16 +548,16 @@ def _decoded(
 
 
 def _kept(folder: Path, name: str, decode: Callable[[str, str], T]) -> T | None:
-    return _decoded(folder, name, read_if_there(folder / name), decode)
+    return _decoded(folder, name, read_if_present(folder / name), decode)
 
 
-def keep_clauses(folder: Path, matrix: Matrix, clauses: KeptClauses) -> None:
+def store_clauses(folder: Path, matrix: Matrix, clauses: StoredClauses) -> None:
     write(folder / CLAUSES, encode_clauses(clauses, matrix))
 
 
-def _decode_blames(text: str, source: str) -> tuple[KeptBlame, ...]:
+def _decode_blames(text: str, source: str) -> tuple[StoredBlame, ...]:
     try:
-        blames = msgspec.json.decode(text, type=tuple[KeptBlame, ...])
+        blames = msgspec.json.decode(text, type=tuple[StoredBlame, ...])
         for blame in blames:
             parse_outcome(blame.failed)
             for each in blame.packages:
@@ -318,26 +567,26 @@ def _decode_blames(text: str, source: str) -> tuple[KeptBlame, ...]:
     return blames
 
 
-def kept_blames(folder: Path) -> tuple[KeptBlame, ...]:
+def stored_blames(folder: Path) -> tuple[StoredBlame, ...]:
     return _kept(folder, BLAMES, _decode_blames) or ()
 
 
-def keep_blames(folder: Path, blames: Sequence[KeptBlame]) -> None:
+def store_blames(folder: Path, blames: Sequence[StoredBlame]) -> None:
     cells = {blame.cell for blame in blames}
-    every = (*(blame for blame in kept_blames(folder) if blame.cell not in cells), *blames)
+    every = (*(blame for blame in stored_blames(folder) if blame.cell not in cells), *blames)
     listed = ",\n".join(sorted(encode(blame).decode() for blame in every))
     write(folder / BLAMES, f"[\n{listed}\n]\n")
 
 
-def keep_answers(folder: Path, name: str, answers: Iterable[PlainAnswer]) -> None:
+def store_answers(folder: Path, name: str, answers: Iterable[PlainAnswer]) -> None:
     decode = partial(decode_answers, is_any_recipe=name == PROBES)
     merged = (_kept(folder, name, decode) or {}) | {answer.cell: answer for answer in answers}
     write(folder / name, encode_answers(merged.values()))
 
 
-def kept_audit(folder: Path) -> Audit | None:
+def stored_audit(folder: Path) -> Audit | None:
     return _kept(folder, AUDIT, decode_audit)
 
 
-def keep_audit(folder: Path, audit: Audit) -> None:
+def store_audit(folder: Path, audit: Audit) -> None:
     write(folder / AUDIT, encode_audit(audit))

@@ -11,12 +11,13 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 import msgspec
 from packaging.utils import canonicalize_name
 
+from compat.declare.matrix import Tier
 from compat.declare.parsing import Name
-from compat.declare.suite_table import Tier
 from compat.errors import Fault, RecordError
 from compat.lock.resolvers import PYTHON, packages_in
 from compat.run.evidence import Installed, Isolation, Metric
 from compat.run.outcome import (
+    EXCEPTIONS,
     Cause,
     Failed,
     Outcome,
@@ -24,9 +25,9 @@ from compat.run.outcome import (
     is_before_import,
     is_doubtful,
     is_spurious,
+    match_signature,
     parse_outcome,
 )
-from compat.run.signatures import EXCEPTIONS, match_signature
 from compat.value import StrictValue
 
 Raw = dict[str, Any]
@@ -355,7 +356,7 @@ def owner_of(place: str, modules: Mapping[str, str]) -> str:
     return _package(re.split(r"[/:]", re.sub(r"\.\w+(?=:|$)", "", place)), modules)
 
 
-def involved_in_refusal(subject: str, because: str) -> tuple[str, ...]:
+def involved_in_failure(subject: str, because: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*packages_in(subject), *packages_in(because)]))
 
 

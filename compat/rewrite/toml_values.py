@@ -9,11 +9,10 @@ from packaging.version import InvalidVersion, Version
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import String
 
-from compat.declare.faults import choice
 from compat.declare.matrix import InterpreterAxis, Rule, added_python, widened_specifier
-from compat.declare.parsing import poetry_range
+from compat.declare.parsing import choice, poetry_range
 from compat.errors import DeclarationError, UsageError
-from compat.policy.proposal import Proposal
+from compat.policy.evaluation import Proposal
 from compat.rewrite.ranges import Move, Rewritten, Skipped, Unsatisfiable, moved
 from compat.value import Value
 

@@ -23,8 +23,7 @@ from compat.declare.parsing import minor_series
 from compat.errors import ToolFailed
 from compat.index.release import Published
 from compat.index.settings import IndexSettings
-from compat.lock.lock_text import encode_pin, moment_text
-from compat.lock.lockfile import Inputs, Pin, Refusal
+from compat.lock.lockfile import Inputs, Pin, Refusal, encode_pin, moment_text
 from compat.lock.uv import index_arguments, refused
 from compat.run.evidence import Ended, Isolation, Limits
 from compat.run.isolation import Room

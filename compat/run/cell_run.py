@@ -26,7 +26,7 @@ from compat.run.events import (
     with_failed_files,
 )
 from compat.run.evidence import Evidence, Installed, Raised
-from compat.run.installation import Installation, own_copies
+from compat.run.installation import Enter, Installation, StepRunner, own_copies
 from compat.run.installed import (
     Distribution,
     Environment,
@@ -35,9 +35,7 @@ from compat.run.installed import (
     renamed_modules,
     top_modules,
 )
-from compat.run.interpreter import processor_level
-from compat.run.job import Bench, Job
-from compat.run.steps import Enter, StepRunner
+from compat.run.job import Bench, Job, processor_level
 from compat.run.suitefiles import (
     LEFT_OUT,
     left_out_tests,

@@ -14,12 +14,12 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import InvalidVersion, Version
 from uv import find_uv_bin
 
-from compat.declare.suite import is_collected
+from compat.declare.capabilities import is_collected
 from compat.errors import BuildFailed, IndexUnreachable, ToolFailed, UsageError, one_line
 from compat.index.metadata import published_in
 from compat.index.release import Published
 from compat.index.settings import without_credentials
-from compat.lock.refusals import error_before_failure, own_error
+from compat.lock.resolvers import error_before_failure, own_error
 from compat.lock.uv import NETWORK_SIGNS, Done, index_arguments, run_tool
 from compat.plan.platform import accepted_tags, admits
 from compat.run.builds import Workshop, build_room

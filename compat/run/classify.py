@@ -7,10 +7,20 @@ import signal
 
 from packaging.utils import canonicalize_name
 
-from compat.lock.refusals import tool_at_fault
+from compat.lock.resolvers import tool_at_fault
 from compat.run.evidence import Evidence, Installed, Raised, Step, StepName
-from compat.run.outcome import PLACED, Cause, Failed, Outcome, Passed, Stage
-from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, match_signature
+from compat.run.outcome import (
+    DEATHS,
+    EXCEPTIONS,
+    INSTALL,
+    PLACED,
+    Cause,
+    Failed,
+    Outcome,
+    Passed,
+    Stage,
+    match_signature,
+)
 
 # pytest exits with this code when its options or settings are invalid:
 # https://docs.pytest.org/en/stable/reference/exit-codes.html

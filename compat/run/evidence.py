@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from compat.declare.suite_table import Tier
+from compat.declare.matrix import Tier
 from compat.value import Value, decode
 
 StepName = Literal["install", "import", "suite"]

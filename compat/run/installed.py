@@ -393,7 +393,7 @@ class Seals:
             self._place(pin).unlink(missing_ok=True)
 
     def _lines(self, pin: Pin) -> list[str]:
-        return (files.read_if_there(self._place(pin)) or b"").decode().splitlines()
+        return (files.read_if_present(self._place(pin)) or b"").decode().splitlines()
 
     def _place(self, pin: Pin) -> Path:
         text = "\n".join((self._interpreter, pin.name, str(pin.version), *pin.hashes))

@@ -130,7 +130,7 @@ def made_up(room: Room, uid: int, gid: int) -> dict[str, str]:
 
 
 @functools.cache
-def prefix_places(prefix: Path) -> tuple[Path, ...]:
+def prefix_paths(prefix: Path) -> tuple[Path, ...]:
     """All of a prefix; of a home folder or `/` only the folders that a Python installs into."""
     homes = {Path("/"), *(Path(each.pw_dir) for each in pwd.getpwall())}
     if not any(home.is_relative_to(prefix) for home in homes):
@@ -154,7 +154,7 @@ def _mounts(room: Room, readable: Iterable[Path], most: int) -> dict[Path, tuple
     variables: Mapping[str, str] = dict(room.variables)
     named = [variables[name] for name in _CERTIFICATES if name in variables]
     named += NETWORK if room.network else ()
-    own = [path for name in {sys.prefix, sys.base_prefix} for path in prefix_places(Path(name))]
+    own = [path for name in {sys.prefix, sys.base_prefix} for path in prefix_paths(Path(name))]
     shown: set[Path] = set()
     for option, paths in (
         ("--bind", room.writable),

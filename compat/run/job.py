@@ -1,8 +1,18 @@
-"""A worker's input: the job (what to run) and the bench (what to run it with)."""
+"""A worker's input: the job, the bench to run it with, its interpreter, and the canary."""
 
-from compat.declare.suite_table import Suite, Tier
+import hashlib
+from functools import cache
+from pathlib import Path
+
+from packaging.version import Version
+
+from compat import files
+from compat.declare.matrix import Suite, Tier
+from compat.errors import ToolFailed
 from compat.index.settings import IndexSettings
-from compat.lock.lockfile import Lock
+from compat.lock.lockfile import Inputs, Lock, Pin
+from compat.lock.sources import pure_wheel
+from compat.lock.uv import run_tool
 from compat.run.evidence import Isolation
 from compat.value import Value
 
@@ -58,3 +68,72 @@ class Bench(Value, frozen=True, kw_only=True):
     readable: tuple[str, ...] = ()
     keep: bool = False
     canaries: str = ""
+
+
+# Facts about a cell's interpreter, its bytecode names, and this machine's processor.
+
+_ASK = (
+    "import importlib.util, sys; print(sys.implementation.cache_tag,"
+    " importlib.util.MAGIC_NUMBER.hex())"
+)
+
+# The levels of the x86-64 psABI by Linux's names for their features, newest first:
+# https://gitlab.com/x86-psABIs/x86-64-ABI
+_LEVELS = (
+    ("x86-64-v4", "avx512f avx512bw avx512cd avx512dq avx512vl"),
+    ("x86-64-v3", "avx avx2 bmi1 bmi2 f16c fma abm movbe xsave"),
+    ("x86-64-v2", "cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3"),
+    ("x86-64", "lm sse2"),
+)
+
+
+@cache
+def bytecode_of(python: str) -> tuple[str, bytes]:
+    try:
+        done = run_tool([python, "-I", "-S", "-c", _ASK], Path("/"), {}, 60)
+        tag, magic = done.stdout.split()
+        return tag, bytes.fromhex(magic)
+    except (ToolFailed, ValueError) as error:
+        raise ToolFailed.of(
+            "an interpreter of this machine does not answer", hint="compat plan MATRIX --here"
+        ) from error
+
+
+def processor_level(listing: Path = Path("/proc/cpuinfo")) -> str:
+    """Such as `x86-64-v3`; empty for another processor, and where there is no listing."""
+    try:
+        with listing.open(encoding="utf-8", errors="replace") as lines:
+            flags = next((line for line in lines if line.startswith("flags")), "")
+    except OSError:
+        return ""
+    features = frozenset(flags.partition(":")[2].split())
+    level = ""
+    for name, needed in reversed(_LEVELS):
+        if not features.issuperset(needed.split()):
+            break
+        level = name
+    return level
+
+
+# The canary: a cell that fails only on a broken worker, and needs no index and no matrix.
+
+_NAME = "compat-canary"
+
+
+def canary(folder: Path, python: Version, platform: str = "") -> Job:
+    """Workers do this concurrently: the wheel is written atomically, with the same bytes."""
+    name, wheel = pure_wheel(_NAME, "1.0", modules={"compat_canary.py": "ALIVE = True\n"})
+    files.write(folder / name, wheel)
+    pin = Pin(name=_NAME, version=Version("1.0"), hashes=(hashlib.sha256(wheel).hexdigest(),))
+    requirements = (f"{_NAME}==1.0",)
+    inputs = Inputs(cell="canary", python=python, platform=platform, requirements=requirements)
+    return Job(
+        matrix="canary",
+        cell="canary",
+        subject=_NAME,
+        module="compat_canary",
+        lock=Lock(inputs=inputs, pins=(pin,), tool="canary"),
+        suite=Suite(path="suite", seconds=120),
+        suite_folder="",
+        links=str(folder),
+    )

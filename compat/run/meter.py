@@ -18,7 +18,7 @@ from pathlib import Path
 
 from compat.run.evidence import DeadChild, EndedBy, Isolation, Limits, MemoryMeans
 from compat.run.isolation import Room, in_memory
-from compat.run.processes import Known, Process, family, process
+from compat.run.keeper import Known, Process, family, process
 from compat.value import Value
 
 MIB = 1 << 20

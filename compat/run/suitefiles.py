@@ -15,12 +15,13 @@ from compat.declare.capabilities import (
     collectable_tests,
     core_ids,
     core_tests,
-    owed_ids,
+    expected_ids,
     reach_above,
+    requested_names,
     with_table,
 )
-from compat.declare.faults import suite_faults_at
-from compat.declare.matrix import Matrix
+from compat.declare.matrix import Matrix, Suite, Tier
+from compat.declare.parsing import suite_faults_at
 from compat.declare.project import (
     SETTINGS_FILES,
     ProjectSettings,
@@ -29,10 +30,8 @@ from compat.declare.project import (
     settings_in,
     split_options,
 )
-from compat.declare.suite import asked_names
-from compat.declare.suite_table import Suite, Tier
 from compat.errors import DeclarationError
-from compat.files import read_if_there
+from compat.files import read_if_present
 
 # Plugins that a plain pytest run would load and a cell does not, unless it tests one. A retry hides
 # a failure. A shuffled order gives equal cells different tests. All others are loaded; options that
@@ -54,19 +53,19 @@ def packages_above(folder: Path, tests: str) -> dict[str, str]:
     place = folder
     for part in tests.split("/"):
         place /= part
-        if read_if_there(place / "__init__.py") == MARK:
+        if read_if_present(place / "__init__.py") == MARK:
             parts.append(part)
             packages[".".join(parts)] = place.relative_to(folder).as_posix()
     # Where the tests are a whole package, its parts hold them.
     for init in sorted(place.rglob("*/__init__.py")) if parts else ():
-        if read_if_there(init) == MARK:
+        if read_if_present(init) == MARK:
             below = init.parent.relative_to(place).parts
             packages[".".join((*parts, *below))] = init.parent.relative_to(folder).as_posix()
     return packages
 
 
 def settings_texts(folder: Path) -> dict[str, str]:
-    contents = {name: read_if_there(folder / name) for name in SETTINGS_FILES}
+    contents = {name: read_if_present(folder / name) for name in SETTINGS_FILES}
     return {
         name: content.decode(errors="replace")
         for name, content in contents.items()
@@ -129,7 +128,7 @@ def suite_notes(
 ) -> tuple[str, ...]:
     if not folder or not suite.tests:
         return ()
-    settings = read_if_there(Path(folder) / SETTINGS) or b""
+    settings = read_if_present(Path(folder) / SETTINGS) or b""
     notes = [*noted_settings(settings.decode(errors="replace"))]
     tests: dict[str, list[str]] = {}
     for why, test in dict.fromkeys(left_out):
@@ -155,12 +154,12 @@ def suite_core(folder: Path, patterns: Sequence[str]) -> tuple[frozenset[str], f
     return ids, core_tests(ids, texts)
 
 
-def owed_capabilities(folder: Path, suite: Suite) -> dict[Tier, frozenset[str]]:
+def expected_capabilities(folder: Path, suite: Suite) -> dict[Tier, frozenset[str]]:
     """As far as files show. None for a project's own tests: a cell skips newer ones."""
     if suite.tests:
         return {}
     texts = _texts(folder)
-    owed = owed_ids(texts)
+    owed = expected_ids(texts)
     return {"full": owed, "smoke": owed & core_ids(suite.core, texts)}
 
 
@@ -189,7 +188,7 @@ def placed_suite(folder: Path, matrix: Matrix, cache: Callable[[], Path]) -> Pat
     repository = folder.parents[1]
     contents = dict(_contents(repository, matrix))
     contents |= dict(_helpers(repository, matrix, contents))
-    names = asked_names(matrix)
+    names = requested_names(matrix)
     own = project_settings(repository, matrix.suite.tests)
     contents[SETTINGS] = cell_settings(own, matrix.suite.arguments, names).encode()
     contents |= dict.fromkeys(_packages(repository, matrix, contents), MARK)
@@ -304,7 +303,7 @@ def project_settings(repository: Path, below: str = "") -> ProjectSettings | Non
     tests, top = repository / below, folders_above(repository)[-1]
     for folder in (tests, *tests.parents):
         for name in SETTINGS_FILES if folder.is_relative_to(top) else ():
-            content = files.read_if_there(folder / name) if folder.is_dir() else None
+            content = files.read_if_present(folder / name) if folder.is_dir() else None
             if content is None:
                 continue
             settings = settings_in(name, content.decode(errors="replace"))

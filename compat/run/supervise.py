@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from compat.run import keeper, processes
+from compat.run import keeper
 from compat.run.evidence import DeadChild, Ended, EndedBy, Isolation, Limits
 from compat.run.isolation import HIGHEST_FIRST, Room, made_up, tool, wrapped
 from compat.run.meter import MIB, Group, Meter, cut_log, group_homes, open_log, tasks
@@ -208,7 +208,7 @@ class _Tree:
             self.said += heard
         return True
 
-    def close(self, level: Isolation, known: processes.Known | None) -> None:
+    def close(self, level: Isolation, known: keeper.Known | None) -> None:
         """Works even when the keeper was killed, stopped or starved."""
         if self.outer is None:
             return
@@ -216,11 +216,11 @@ class _Tree:
             self.order(keeper.KILL)
             if not self.has_ended(_KILL_SECONDS):
                 if level in ("L1", "L0"):
-                    processes.kill_descendants(self.root, known)
+                    keeper.kill_descendants(self.root, known)
                 self.outer.kill()
                 self.has_ended(_GONE_SECONDS)
         if known is not None:
-            processes.kill_descendants(self.root, known)
+            keeper.kill_descendants(self.root, known)
         for pipe in (self.outer.stdin, self.outer.stdout):
             if pipe:
                 pipe.close()

@@ -18,7 +18,8 @@ from packaging.version import Version
 
 from compat.declare.parsing import minor_series
 from compat.index.release import Artifact, Package, Release
-from compat.lock.demands import (
+from compat.lock.lockfile import Cutoff, Inputs, Lock, Locker, Refusal
+from compat.lock.mixed import (
     Demands,
     Facts,
     KnownLocks,
@@ -26,15 +27,13 @@ from compat.lock.demands import (
     keeps_prereleases,
     package_of_fact,
 )
-from compat.lock.lockfile import Cutoff, Inputs, Lock, Locker, Refusal
 from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.platform import accepted_tags
 from compat.results.answer import Answer
-from compat.results.clauses import Clause, ClauseBook, FileClause
-from compat.results.learnt import LOCKED, PlainAnswer, answer_of
-from compat.results.record import involved_in_refusal
+from compat.results.learnt import LOCKED, Clause, ClauseBook, FileClause, PlainAnswer, answer_of
+from compat.results.record import involved_in_failure
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Cause, Failed, is_spurious
 from compat.search.exploration import difference
@@ -74,10 +73,10 @@ class Probed(Value, frozen=True, kw_only=True):
         words = [(clause.failed.subject, clause.because) for clause in self.clauses[:1]]
         if self.answer is not None and self.answer.refusal is not None:
             words = [(self.answer.refusal.subject, self.answer.because)]
-        return involved_in_refusal(*words[0]) if words else ()
+        return involved_in_failure(*words[0]) if words else ()
 
 
-class RefusalLearner:
+class ClauseLearner:
     """Clauses, and the resolver from which more are learnt, for use by several threads."""
 
     def __init__(
@@ -214,7 +213,7 @@ class CellProber:
     def __init__(
         self,
         facts: Feasibility,
-        learner: RefusalLearner,
+        learner: ClauseLearner,
         locker: Locker,
         package_of: Callable[[str], Package],
         day: datetime.date,

@@ -13,8 +13,7 @@ from compat.lock.lockfile import Lock, Locker
 from compat.lock.recipe import distances, final_versions, given_up, locked_cell
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
-from compat.plan.platform import admits
-from compat.plan.requirements import named
+from compat.plan.platform import admits, named
 from compat.value import Value
 
 RULE_NAME = "repaired"

@@ -5,37 +5,177 @@ of `paths.py`.
 """
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, wraps
 from itertools import chain, combinations
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from json import dumps
+from pathlib import Path
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
+import msgspec
 from packaging.version import Version
 
+from compat import files
 from compat.advise.answer import Advisor, Recommended, Unproven
+from compat.advise.commands import Commands, commands
 from compat.advise.request import Goal, Request
 from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue
-from compat.lock.lock_text import decode_lock
-from compat.lock.lockfile import Lock
+from compat.declare.parsing import minor_series
+from compat.files import read_if_present, write
+from compat.index.release import Artifact, ReleaseSource, releases_of
+from compat.lock.lockfile import Inputs, Lock, decode_lock, encode_lock
 from compat.plan.feasible import Feasibility
+from compat.plan.platform import accepted_tags
 from compat.policy.calendar import Outlook, Schedule, outlooks, schedule
-from compat.policy.proposal import Proposal
+from compat.policy.evaluation import Proposal
 from compat.policy.propose import proposals, proposed_extensions
-from compat.results.answer import Answer
-from compat.results.compare import LaneReport, lane_report
+from compat.results.answer import Answer, Lifted
+from compat.results.answers import ReleaseColumn, columns
+from compat.results.compare import Change, VariantReport, compare, variant_report
+from compat.results.judge import judge
 from compat.results.learnt import Audit
 from compat.results.record import Capability, Record
+from compat.results.runs import Ran, in_order
 from compat.results.snapshot import Snapshot
-from compat.results.table import ReleaseColumn, columns
-from compat.search.needs import Needs
-from compat.search.why import PythonFloor, python_floor, subject_coordinates
-from compat.site.history import Event, events
-from compat.site.lock_facts import LockFacts, lock_facts
-from compat.site.paths import address
+from compat.run.outcome import Failed, is_doubtful
+from compat.search.why import Needs, PythonFloor, python_floor, subject_coordinates
+from compat.site import paths
+from compat.site.paths import address, lock_file
 from compat.site.status import StatusStyle, style_of
-from compat.site.wording import day
-from compat.value import LazyMapping, Value, grouped
+from compat.site.wording import LockFacts, day, lock_facts
+from compat.value import LazyMapping, Value, encode, encode_hook, grouped
+
+# The encoding: documents as JSON, other files by their templates; characters that a format cannot
+# hold are replaced.
+
+# What XML 1.0 cannot hold, nor UTF-8: control characters but tab and line breaks, lone surrogates,
+# two non-characters.
+_UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def fit(text: str) -> str:
+    return text if text.isprintable() else _UNFIT.sub("\ufffd", text)
+
+
+def line(text: str, most: int) -> str:
+    visible = (
+        " " if unicodedata.category(char)[0] == "C" else char for char in fit(text[: 10 * most])
+    )
+    whole = " ".join("".join(visible).split())
+    return whole if len(whole) <= most else f"{whole[: most - 1]}…"
+
+
+def json_bytes(document: Any) -> bytes:
+    try:
+        return encode(document) + b"\n"
+    except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot hold
+        whole = msgspec.to_builtins(document, enc_hook=encode_hook)
+        text = dumps(whole, ensure_ascii=False, separators=(",", ":"))
+        return re.sub("[\ud800-\udfff]", "\ufffd", text).encode() + b"\n"
+
+
+def rendered(template: str, **shown: Any) -> bytes:
+    shown = {"paths": paths, **shown}
+    folder = "assets/templates"
+    text = files.rendered(
+        "compat.site", template, shown, folder=folder, finalize=lambda value: fit(str(value))
+    )
+    return text.encode()
+
+
+def moment(day: datetime.date) -> datetime.datetime:
+    return datetime.datetime.combine(day, datetime.time(), datetime.timezone.utc)
+
+
+# The history: how the verdict of each cell changed from run to run, for pages and feeds.
+
+Beside = Literal["lock", "suite"]
+
+
+class Event(Value, frozen=True, kw_only=True):
+    """A change of a cell's verdict: the moment of the run that brought it, the verdict before, and
+    the one from then on.
+
+    `beside` is what else had changed since the run before: another suite may find more, in the same
+    versions.
+    """
+
+    moment: datetime.datetime
+    entry: Answer
+    change: Change
+    before: Answer
+    verdict: Answer
+    beside: tuple[Beside, ...] = ()
+
+
+def events(snapshot: Snapshot) -> tuple[Event, ...]:
+    """Return every change up to the snapshot's day, the newest first; a cell's first verdict is a
+    change of kind `new`.
+
+    Staleness is no change: nothing ran.
+    """
+    every = (event for entry in snapshot.known for event in of_cell(entry, snapshot))
+    return tuple(sorted(every, key=lambda event: (-event.moment.timestamp(), event.entry.id)))
+
+
+def of_cell(entry: Answer, snapshot: Snapshot) -> Iterator[Event]:
+    """Yield the changes of one cell, the oldest first; the result of all its runs is known.
+
+    Who is at fault for a failure is derived from all runs.
+    """
+    if not entry.is_tested:
+        return
+    present = snapshot.present
+    runs = in_order(run for run in entry.runs if run.started.date() <= present.day)
+    if runs[1:]:
+        present = snapshot.attribution.context(entry.cell, present)
+
+    def after_runs(number: int) -> Answer:
+        if not number:
+            return Answer(cell=entry.cell)
+        if number == len(runs):
+            return entry
+        return judge(entry.cell, runs[:number], present)
+
+    before: Answer | None = after_runs(0)
+    for number, run in enumerate(runs, 1):
+        if number > 1 and _is_repeated(runs[number - 2], run):
+            before = None
+            continue
+        before = before or after_runs(number - 1)
+        after = after_runs(number)
+        change = compare(before, after)
+        if change.kind != "same":
+            last, digests = runs[max(0, number - 2)], list[tuple[Beside, str, str]]()
+            digests.append(("lock", last.lock_digest, run.lock_digest))
+            digests.append(("suite", last.suite_digest, run.suite_digest))
+            beside = tuple(name for name, old, new in digests if old and new and old != new)
+            yield Event(
+                moment=run.started,
+                entry=entry,
+                change=change,
+                before=before,
+                verdict=after,
+                beside=beside,
+            )
+        before = after
+
+
+def _is_repeated(last: Ran, run: Ran) -> bool:
+    # Whether a run says what the one before it said, word for word: no verdict changes by it. A
+    # doubtful outcome counts once a second run confirms it. Equal capabilities are one object in
+    # the index.
+    return (
+        run.capabilities is last.capabilities
+        and run.outcomes == last.outcomes
+        and (run.lock_digest, run.suite_digest) == (last.lock_digest, last.suite_digest)
+        and (run.tier, run.involved) == (last.tier, last.involved)
+        and not any(isinstance(o, Failed) and is_doubtful(o) for o in run.outcomes)
+    )
+
 
 Versions = tuple[Version, ...]
 # The places of a grid, each with its entries: by the subject's version, then by the versions of the
@@ -134,8 +274,8 @@ class MatrixReport:
     @once
     def released(self, axis: str, version: Version) -> datetime.date | None:
         (package,) = (each for each in self.snapshot.matrix.packages if each.name == axis)
-        came_out = self.snapshot.catalogue.came_out(package, version)
-        return None if came_out is None else came_out.date()
+        release_day = self.snapshot.catalogue.release_day(package, version)
+        return None if release_day is None else release_day.date()
 
     @property
     def audit_sentence(self) -> str:
@@ -228,8 +368,8 @@ class MatrixReport:
         return (r for r in reversed(self._last[1]) if lock_digest in (None, r.lock_digest))
 
     @cached_property
-    def lanes(self) -> LaneReport:
-        return lane_report(self.snapshot, self.lock)
+    def lanes(self) -> VariantReport:
+        return variant_report(self.snapshot, self.lock)
 
     @cached_property
     def advisor(self) -> Advisor:
@@ -341,3 +481,94 @@ class Edition:
 
     def url(self, path: str) -> str:
         return self.base_url + address(path)
+
+
+# The locks: each as a file to install from.
+
+WHEELS = "wheels.json"
+# This much of a sha256 distinguishes the few files of one release.
+_SHORT = 12
+
+
+def whereabouts(edition: Edition, report: MatrixReport, inputs: Inputs) -> str:
+    return edition.url(lock_file(report.name, inputs.cell))
+
+
+def lock_commands(
+    edition: Edition, report: MatrixReport, lock: Lock, changed: Sequence[Lifted]
+) -> Commands:
+    place = whereabouts(edition, report, lock.inputs)
+    return commands(lock, place, report.snapshot.matrix, changed)
+
+
+def lock_site_files(edition: Edition) -> Iterator[SiteFile]:
+    for report in edition.reports:
+        for cell in report.locks:
+            lock = report.locks[cell]
+            cut = fitted(lock, report.wheels)
+            text = report.parts.lock_text(cell) or ""
+            if cut.pins != lock.pins:
+                complete = f"\n# complete-digest: {lock.digest}\n# digest: "
+                text = encode_lock(cut).replace("\n# digest: ", complete, 1)
+            yield SiteFile(path=lock_file(report.name, cell), content=text.encode())
+
+
+# The Python and platform of locks, then a pin of theirs; the files of it that fit there, each by
+# the beginning of its sha256.
+Wheels = Mapping[str, Mapping[str, tuple[str, ...]]]
+
+
+def fitted(lock: Lock, wheels: Wheels) -> Lock:
+    """Return the lock with the files that its Python and platform can take, and no others; all of a
+    pin that is built there, or of which nothing is known.
+    """
+    known = wheels.get(_place(lock.inputs), {})
+
+    def hashes(pin: str, every: tuple[str, ...]) -> tuple[str, ...]:
+        short = known.get(pin, ())
+        return tuple(sha256 for sha256 in every if sha256[:_SHORT] in short) or every
+
+    pins = tuple(
+        pin
+        if pin.name in lock.builds
+        else msgspec.structs.replace(pin, hashes=hashes(f"{pin.name}=={pin.version}", pin.hashes))
+        for pin in lock.pins
+    )
+    return msgspec.structs.replace(lock, pins=pins)
+
+
+def stored_wheels(folder: Path) -> Wheels:
+    text = read_if_present(folder / WHEELS)
+    return msgspec.json.decode(text or b"{}", type=dict[str, dict[str, tuple[str, ...]]])
+
+
+def store_wheels(folder: Path, locks: Iterable[Lock], source: ReleaseSource) -> None:
+    """Note beside the matrix which files of each pin the locks' Pythons and platforms can take. The
+    index is asked only about packages of which that is not known.
+    """
+    before, fits = stored_wheels(folder), dict[str, dict[str, tuple[str, ...]]]()
+    files: dict[str, dict[str, tuple[Artifact, ...]]] = {}
+    for lock in locks:
+        place = _place(lock.inputs)
+        tags = accepted_tags(lock.inputs.python, lock.inputs.platform)
+        known, own = before.get(place, {}), fits.setdefault(place, {})
+        for pin in lock.pins:
+            name = f"{pin.name}=={pin.version}"
+            if len(pin.hashes) == 1 or pin.name in lock.builds or name in own:
+                continue
+            if name not in known and pin.name not in files:
+                releases = releases_of(source.package, pin.name)
+                files[pin.name] = {str(each.version): each.artifacts for each in releases}
+            fitting = known.get(name) or sorted(
+                file.sha256[:_SHORT]
+                for file in files[pin.name].get(str(pin.version), ())
+                if file.sha256 in pin.hashes and not tags.isdisjoint(file.tags)
+            )
+            if fitting:
+                own[name] = tuple(fitting)
+    text = msgspec.json.encode(fits, order="sorted")
+    write(folder / WHEELS, msgspec.json.format(text, indent=0) + b"\n")
+
+
+def _place(inputs: Inputs) -> str:
+    return f"{minor_series(inputs.python)} {inputs.platform}"

@@ -5,8 +5,7 @@ from typing import Literal
 from packaging.version import Version
 
 from compat.run.outcome import Failed, parse_outcome
-from compat.search.needs import NeedKind
-from compat.search.why import CellBelow, Keeper, PackageFloor, PythonFloor
+from compat.search.why import CellBelow, Keeper, NeedKind, PackageFloor, PythonFloor
 from compat.site.wording import cause_sentence, count, cut_text, listed
 
 # What a reader must know to trust the rest; docs/limitations.md has it at length.
@@ -57,7 +56,7 @@ def keeper_sentence(floor: PythonFloor) -> str:
     return f"{_needed_by(floor, hardest)}{_declared(floor)}"
 
 
-def place_lines(floor: PythonFloor) -> tuple[str, ...]:
+def combination_lines(floor: PythonFloor) -> tuple[str, ...]:
     if floor.needs is None:
         return ()
     lines = []

@@ -1,4 +1,4 @@
-"""The `site` room's wording: coordinates, recipes, dates and causes in plain English."""
+"""The `site` room's wording: versions, recipes, dates, causes and the facts of a lock."""
 
 import datetime
 import re
@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterable, Sequence
 
 from packaging.version import Version
 
+from compat.advise.commands import platform_words
 from compat.declare.matrix import Matrix
 from compat.errors import count as count
 from compat.errors import listed as listed
+from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell, Recipe
 from compat.results.answer import EXCUSED, Answer, Blame
+from compat.results.record import INSTALLED, Record
+from compat.results.runs import Ran
 from compat.run.outcome import Cause, Failed, Outcome, Stage
+from compat.value import Value
 
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -185,7 +190,7 @@ def seconds(value: float) -> str:
     return f"{value:.0f} s" if value < 119.5 else f"{value / 60:.0f} min"
 
 
-def place_words(cell: Cell, matrix: Matrix) -> str:
+def combination_words(cell: Cell, matrix: Matrix) -> str:
     versions = {coordinate.axis: coordinate.label for coordinate in cell.coordinates}
     own = matrix.subject_axis
     ordered = (own, *(axis for axis in matrix.packages if axis is not own))
@@ -220,3 +225,60 @@ def ranges(chosen: Iterable[str], every: Sequence[str]) -> str:
         else:
             runs.append([label])
     return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
+
+
+# The facts about installing a lock: where it installs, how much, how long, as its newest run
+# measured it. Pages, data and the command line say them in the same words.
+
+
+class LockFacts(Value, frozen=True, kw_only=True):
+    """What is known of installing a lock; None for what no run of these files measured.
+
+    `install_seconds` are those of the newest run, which takes part of the files from a cache.
+    `installed_mb` is what the files of the environment take, in MiB. How much is downloaded is
+    measured nowhere: package indexes need not state the sizes of files (PEP 700), and a run does
+    not ask.
+    """
+
+    platform: str
+    packages: int
+    install_seconds: float | None
+    installed_mb: float | None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        known = [self.platform, f"{count(self.packages, 'package')}, each checked by its hash"]
+        unknown = ["size of the download"]
+        if self.installed_mb is None:
+            unknown.insert(0, "size on disk")
+        else:
+            # As disks are sold and measured: of a million bytes each.
+            megabytes = self.installed_mb * 2**20 / 1e6
+            digits = 0 if megabytes >= 9.95 else 1
+            is_small = megabytes < 999.5
+            size = f"{megabytes:.{digits}f} MB" if is_small else f"{megabytes / 1e3:.1f} GB"
+            known.append(f"{size} on disk")
+        if self.install_seconds is None:
+            unknown.insert(0, "time")
+        else:
+            spent = seconds(self.install_seconds)
+            known.append(f"installed in {spent} by our newest run, files partly cached")
+        return (*known, f"not measured: {listed(unknown)}")
+
+
+def lock_facts(lock: Lock, runs: Sequence[Ran], records: Iterable[Record]) -> LockFacts:
+    """Return what is known of a lock; `runs` are those of its cell, oldest first, `records` those
+    on it, newest first, of which no more are taken than it needs.
+    """
+    digest = lock.digest
+    on_lock = (run for run in reversed(runs) if run.lock_digest == digest)
+    metrics = (metric for run in on_lock for metric in run.metrics)
+    size = next((metric.value for metric in metrics if metric.name == INSTALLED), None)
+    every = (record.step_seconds.install for record in records)
+    spent = next((seconds_spent for seconds_spent in every if seconds_spent is not None), None)
+    return LockFacts(
+        platform=platform_words(lock.inputs),
+        packages=len(lock.library_pins),
+        install_seconds=spent,
+        installed_mb=size,
+    )

@@ -208,7 +208,7 @@
   const named = (form, name) => all("select[data-names]", form).find((field) => field.dataset.names.split(" ").map(plain).includes(plain(name)));
 
   // What a pasted text tells: versions of Python and of packages, and which published causes it shows. The patterns come
-  // with the causes and are those of `compat doctor`: advise/doctor/parse.py; `legible` and `flat` are as in advise/message.py.
+  // with the causes and are those of `compat doctor`: advise/doctor/parse.py; `legible` and `flat` are as in advise/package_list.py.
   // What the message means is left to `compat doctor`: a second set of rules here would disagree with it.
   const legible = (text) => text.replace(/\x1b\[[0-9;?]{0,20}[A-Za-z]/g, "").replace(/^(?![^\n]*Error)(?:[^\n]*\b[A-Z][a-z]+Warning: |[^\n]{0,80}?\b[IW]\d{0,4}\b[^\n]{0,120}?\.(?:cc|py):\d{1,6}\] )[^\n]*$/gm, "").replace(/[\u2500-\u257f\u25b6\u00d7\u276f"'`\u2018\u2019\u201c\u201d]/g, "").replace(/\\+/g, "/").replace(/\s+/g, " ").trim();
   const flat = (text) => legible(text).toLowerCase().replace(/_/g, "-");

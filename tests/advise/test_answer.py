@@ -21,9 +21,16 @@ from support.known import (
     statuses,
 )
 
-from compat.advise.answer import Advisor, Recommended, Unproven, asked_pins, unmet
+from compat.advise.answer import (
+    AdviceTable,
+    Advisor,
+    Recommended,
+    Unproven,
+    advise_rows,
+    requested_pins,
+    unmet,
+)
 from compat.advise.request import GOALS, Goal, Request, request_of
-from compat.advise.rows import AdviceTable, advise_rows
 from compat.declare.matrix import KnownIssue, Source, Unpublished, When
 from compat.results.answer import Answer as Combination
 
@@ -68,7 +75,7 @@ class TestBest:
         answer = with_numpy("1.26", "2.1", "numpy<2")
         assert isinstance(answer, Recommended)
         assert answer.best.proof.cell.id == OLD
-        assert asked_pins(answer.best.lock, answer.request) == {"numpy": Version("1.26")}
+        assert requested_pins(answer.best.lock, answer.request) == {"numpy": Version("1.26")}
 
     def test_where_no_lock_has_it_so_the_nearest_says_what_it_has(self) -> None:
         answer = with_numpy("1.26", "2.1", "numpy>=3")

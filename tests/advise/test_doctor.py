@@ -12,9 +12,17 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from compat.advise.doctor import infer
-from compat.advise.doctor.facts import MOST_READ, BadCall, Binary, LacksName, Text, specifier
+from compat.advise.doctor.facts import (
+    MOST_READ,
+    BadCall,
+    Binary,
+    LacksName,
+    Text,
+    api,
+    index,
+    specifier,
+)
 from compat.advise.doctor.infer import Finding, case_of, findings, wanted_by_source
-from compat.advise.doctor.known import api, index
 from compat.advise.doctor.parse import PYTHON_PATTERNS, VERSION_PATTERN, read_traceback
 from compat.advise.package_list import listed_versions, read_list
 from compat.lock.resolvers import Absent, Asked, Have, Refused, Requires, grammar_of

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from support.known import MATRIX, lock_of
 
 from compat.advise.commands import commands, suite_lines
-from compat.lock.lock_text import decode_pins, encode_lock, read_pins
-from compat.results.lifted import Lifted
+from compat.lock.lockfile import decode_pins, encode_lock, read_pins
+from compat.results.answer import Lifted
 
 USUAL = lock_of("py3.9-dep2-demo2.0")
 RELAXED = lock_of("py3.9-dep2-demo2.0+relaxed")

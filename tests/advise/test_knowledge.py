@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
-from compat.advise.doctor.known import Api
+from compat.advise.doctor.facts import Api
 from compat.search.api_change import surface
 
 ROOT = Path(__file__).parent.parent.parent

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from compat.advise.named_builds import (
+from compat.advise.package_list import (
     base_of,
     lying_over_each_other,
     named_builds,

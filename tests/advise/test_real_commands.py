@@ -26,10 +26,9 @@ from compat.advise.commands import Commands, commands
 from compat.cli.machine import cache_folder, interpreter
 from compat.declare.load import decode_matrix
 from compat.declare.matrix import Matrix
-from compat.lock.lock_text import decode_lock
-from compat.lock.lockfile import Lock
+from compat.lock.lockfile import Lock, decode_lock
 from compat.plan.cell import parse_cell
-from compat.results.lifted import lifted
+from compat.results.answer import lifted
 from compat.workspace import Workspace
 
 pytestmark = pytest.mark.real_index

@@ -25,12 +25,10 @@ from packaging.version import Version
 
 from compat import files
 from compat.declare.load import decode_matrix
-from compat.index.kept import encode_catalogue
+from compat.index.discover import encode_catalogue
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
-from compat.lock.lock_text import encode_lock
-from compat.lock.lockfile import Inputs, Lock, Pin
+from compat.lock.lockfile import Inputs, Lock, Pin, encode_lock
 from compat.plan.plan import Feasible, plan
-from compat.results.due import agenda
 from compat.results.record import (
     Attempt,
     Capability,
@@ -38,6 +36,7 @@ from compat.results.record import (
     StepSeconds,
     encode_line,
 )
+from compat.results.snapshot import agenda
 from compat.run.evidence import Installed, Metric
 from compat.run.outcome import parse_outcome
 from compat.run.suitefiles import suite_digest

@@ -24,8 +24,7 @@ from side_by_side import machine
 
 from compat.declare.matrix import patch_of
 from compat.index.interpreters import find
-from compat.lock.lock_text import encode_lock
-from compat.lock.lockfile import Inputs, Lock, Locker, Refusal
+from compat.lock.lockfile import Inputs, Lock, Locker, Refusal, encode_lock
 from compat.lock.resolvers import packages_in
 
 MOST_REFUSALS = 20

@@ -27,8 +27,7 @@ from uv import find_uv_bin
 from compat.index.interpreters import find
 from compat.index.pypi import PyPISource
 from compat.index.settings import settings
-from compat.lock.lock_text import decode_lock
-from compat.lock.lockfile import Lock
+from compat.lock.lockfile import Lock, decode_lock
 from compat.lock.piptools import PipToolsLocker
 from compat.lock.uv import UvLocker
 from compat.results.record_files import RecordFiles

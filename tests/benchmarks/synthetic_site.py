@@ -19,8 +19,7 @@ from packaging.version import Version
 from compat.declare.capabilities import Described
 from compat.declare.load import Declared, decode_matrix
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
-from compat.lock.lock_text import encode_lock
-from compat.lock.lockfile import Inputs, Lock, Pin
+from compat.lock.lockfile import Inputs, Lock, Pin, encode_lock
 from compat.plan.plan import plan
 from compat.results.judge import EvaluationContext
 from compat.results.record import Capability, Record, decode_record, encode_record
@@ -28,9 +27,8 @@ from compat.results.snapshot import snapshot
 from compat.run.evidence import Installed, Metric
 from compat.run.outcome import parse_outcome
 from compat.site.edition import Edition, MatrixReport
-from compat.site.pages.render import Printer, assets
-from compat.site.publication import edition_files
-from compat.site.writer import write_edition
+from compat.site.publication import edition_files, write_edition
+from compat.site.render import Printer, assets
 
 ROOT = Path(__file__).parent.parent.parent
 DAY, SUITE = datetime.date(2026, 11, 20), "a" * 64

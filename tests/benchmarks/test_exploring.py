@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from compat.lock.demands import Demands, Facts
+from compat.lock.mixed import Demands, Facts
 from compat.plan.cell import Cell
-from compat.results.clauses import Clause, ClauseBook
+from compat.results.learnt import Clause, ClauseBook
 from compat.run.outcome import is_spurious
 from compat.search.exploration import Exploration, ProbeKind
 from compat.workspace import Workspace
@@ -35,7 +35,7 @@ class KnownWorld:
 
     def __init__(self, workspace: Workspace) -> None:
         snapshot = workspace.snapshot
-        facts = workspace.facts_of(workspace.kept_or_asked)
+        facts = workspace.facts_of(workspace.stored_or_fetched)
         demands, book = Demands(facts), ClauseBook(workspace.learnt.clauses.conflicts)
         self.cells: dict[str, Cell] = {}
         self.followers: dict[str, set[str]] = defaultdict(set)

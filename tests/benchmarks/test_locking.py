@@ -14,8 +14,7 @@ from uv import find_uv_bin
 from compat.index.interpreters import find
 from compat.index.pypi import PyPISource
 from compat.index.settings import IndexSettings, settings
-from compat.lock.lock_text import decode_lock
-from compat.lock.lockfile import Lock, Locker
+from compat.lock.lockfile import Lock, Locker, decode_lock
 from compat.lock.piptools import PipToolsLocker
 from compat.lock.uv import UvLocker
 

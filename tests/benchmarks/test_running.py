@@ -17,7 +17,7 @@ from packaging.version import Version
 from compat.index.interpreters import find
 from compat.results.record import encode_line
 from compat.results.record_files import RecordFiles
-from compat.workspace import kept_lock
+from compat.workspace import stored_lock
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.real_index]
 ROOT = Path(__file__).parent.parent.parent
@@ -55,7 +55,7 @@ def plain(cell: str, folder: Path) -> tuple[float, float, str]:
     """Seconds before the suite begins, of the whole, and what pytest said, with pip's cache as it
     is.
     """
-    lock = kept_lock(MATRIX / "locks" / f"{cell}.txt")
+    lock = stored_lock(MATRIX / "locks" / f"{cell}.txt")
     version = lock.inputs.python
     python = find(Version(f"{version.major}.{version.minor}"), os.environ)
     assert python is not None

@@ -3,7 +3,7 @@
 import pytest
 from packaging.version import Version
 
-from compat.cli.blame import sentences
+from compat.cli.find import sentences
 from compat.run.outcome import Failed, parse_outcome
 from compat.search.api_change import ApiChange
 from compat.search.blame import Blame, BlamedCause, BlamedPackage

@@ -22,9 +22,9 @@ from uv import find_uv_bin
 
 from compat.cli import clean, machine
 from compat.index.settings import IndexSettings
-from compat.run.cache_items import IN_USE_SECONDS, CacheItem, cache_items, unused_items
-from compat.run.canary import canary
+from compat.run.cached import IN_USE_SECONDS, CacheItem, cache_items, unused_items
 from compat.run.isolation import HIGHEST_FIRST
+from compat.run.job import canary
 
 # Each runs real cells, builds or installs.
 pytestmark = pytest.mark.slow

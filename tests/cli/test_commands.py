@@ -10,7 +10,7 @@ import pytest
 from support.fake_index import FakeIndex, status
 from support.ran import Run
 
-from compat.cli.command_table import FIRST
+from compat.cli.app import FIRST
 
 CELL = "py3.11-dep1-demo1.0"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from compat.cli.command_table import FIRST, GROUPS
+from compat.cli.app import FIRST, GROUPS
 
 # Each runs real cells, builds or installs.
 pytestmark = pytest.mark.slow

@@ -54,7 +54,7 @@ def _repository(repository: Repository) -> Iterator[Path]:
         repository.write(root)
         for module in (options, publish):
             patch.setattr(module, "today", lambda: DAY)
-        patch.setattr(publication, "kept_urls", lambda _: ())
+        patch.setattr(publication, "stored_urls", lambda _: ())
         patch.setenv("COMPAT_CACHE_DIR", str(Path(place) / "cache"))
         patch.setenv("PIP_CONFIG_FILE", "/dev/null")
         patch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple/")

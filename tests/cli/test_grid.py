@@ -51,7 +51,7 @@ def printed(known: Snapshot, width: int = 80, encoding: str = "utf-8", **more: b
 def test_rows_are_releases_columns_partners_and_each_python_has_a_grid(
     workspace: Workspace,
 ) -> None:
-    text = printed(workspace.known_places)
+    text = printed(workspace.known_combinations)
     first, second = text.split("\n\n")[:2]
     assert first.splitlines() == [
         "Python 3.9: demo (rows) with dep (columns)",
@@ -68,7 +68,7 @@ def test_rows_are_releases_columns_partners_and_each_python_has_a_grid(
 
 
 def test_the_legend_has_only_the_signs_in_use_and_counts_them(workspace: Workspace) -> None:
-    legend = printed(workspace.known_places, width=200).split("\n\n")[-1]
+    legend = printed(workspace.known_combinations, width=200).split("\n\n")[-1]
     assert legend.split("   ") == [
         "✓ works: 1",
         "† works only with packages of its time: 1",
@@ -85,7 +85,7 @@ def test_the_legend_has_only_the_signs_in_use_and_counts_them(workspace: Workspa
 def test_a_grid_stays_within_the_width_and_leaves_nothing_out(
     workspace: Workspace, width: int
 ) -> None:
-    text = printed(workspace.known_places, width)
+    text = printed(workspace.known_combinations, width)
     assert max(map(len, text.splitlines())) <= width
     grids, _, _ = text.rpartition("\n\n")
     shown = [sign for sign in grids if sign in "✓†◐≈✗"]
@@ -93,7 +93,7 @@ def test_a_grid_stays_within_the_width_and_leaves_nothing_out(
 
 
 def test_an_encoding_without_the_signs_gets_ascii(workspace: Workspace) -> None:
-    text = printed(workspace.known_places, encoding="ascii")
+    text = printed(workspace.known_combinations, encoding="ascii")
     assert "  1.0  d  +c*" in text
     assert "+c works with changed dependency pins: 1" in text
     assert "* stale: 1" in text
@@ -101,7 +101,7 @@ def test_an_encoding_without_the_signs_gets_ascii(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "cp437"])
 def test_no_legacy_encoding_ends_the_command(workspace: Workspace, encoding: str) -> None:
-    assert "demo (rows)" in printed(workspace.known_places, encoding=encoding)
+    assert "demo (rows)" in printed(workspace.known_combinations, encoding=encoding)
 
 
 def test_there_is_colour_on_a_terminal_only_and_no_color_is_obeyed(
@@ -110,7 +110,7 @@ def test_there_is_colour_on_a_terminal_only_and_no_color_is_obeyed(
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLORTERM", "truecolor")
-    known = workspace.known_places
+    known = workspace.known_combinations
     assert "\x1b[" not in printed(known)
     assert "\x1b[32m" in printed(known, force_terminal=True)
     monkeypatch.setenv("NO_COLOR", "1")
@@ -122,7 +122,7 @@ def test_each_place_has_the_sign_that_the_site_gives_it(workspace: Workspace) ->
     for entry in workspace.known.entries:
         own, every = (
             [other for other in of.entries if other.cell.coordinates == entry.cell.coordinates]
-            for of in (workspace.known_places, whole)
+            for of in (workspace.known_combinations, whole)
         )
         assert place_style(own) == place_style(every)
         assert representative(own).cell == representative(every).cell

@@ -12,8 +12,7 @@ from support.local_index import DEMO, fill
 from support.ran import Run
 
 from compat.cli.options import workspace_of
-from compat.lock.lock_text import decode_lock, decode_pins, encode_lock
-from compat.lock.lockfile import Pin, lock_digest
+from compat.lock.lockfile import Pin, decode_lock, decode_pins, encode_lock, lock_digest
 
 CELLS = ("py3.11-dep1-demo1.0", "py3.11-dep2-demo2.0+relaxed")
 

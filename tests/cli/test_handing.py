@@ -10,7 +10,7 @@ from support.made_records import cells_in
 from support.ran import Run
 
 from compat.cli import machine
-from compat.lock.lock_text import decode_lock, read_digest
+from compat.lock.lockfile import decode_lock, read_digest
 from compat.results.record import Attempt, Capability, Record
 from compat.results.record_files import RecordFiles
 from compat.run.evidence import Installed

@@ -14,15 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from compat.cli.app import COMMANDS, GROUPS, declared_by, function_of, sentence_of, shown_help
 from compat.cli.arguments import WrongUsage
-from compat.cli.command_table import (
-    COMMANDS,
-    GROUPS,
-    declared_by,
-    function_of,
-    sentence_of,
-    shown_help,
-)
 from compat.cli.completion import script
 
 ROOT = Path(__file__).parents[2]
@@ -41,8 +34,8 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
 HEAVY = {
     *("requests", "urllib3", "compat.index.pypi"),
     *("jinja2", "markdown_it", "PIL", "tomlkit", "psutil"),
-    *("python_discovery", "compat.fleet.batch", "compat.fleet.local"),
-    *("compat.site.edition", "compat.site.pages.render", "compat.github.client", "compat.lock.uv"),
+    *("python_discovery", "compat.fleet.batch", "compat.fleet.batch"),
+    *("compat.site.edition", "compat.site.render", "compat.github.client", "compat.lock.uv"),
     *("compat.run.supervise", "compat.run.keeper", "compat.index.pypi"),
 }
 # What help need not have: it imports no command, and nothing that reads a matrix.
@@ -73,7 +66,7 @@ def test_help_and_version_import_no_command(tmp_path: Path) -> None:
         modules = imported(tmp_path, word)
         assert not modules & NOT_FOR_HELP
         commands = {name for name in modules if name.startswith("compat.cli.")}
-        assert commands <= {"compat.cli.app", "compat.cli.arguments", "compat.cli.command_table"}
+        assert commands <= {"compat.cli.app", "compat.cli.arguments"}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from support.local_index import WHEN, fill
 from support.ran import Run
 from support.zoo import wheel
 
-from compat.cli.init import with_builds, without_files_beside
+from compat.cli.init import with_builds, without_neighbour_files
 from compat.cli.options import workspace_of
 from compat.draft.draft import (
     SuiteDraft,
@@ -25,7 +25,7 @@ from compat.draft.draft import (
 )
 from compat.index.release import Artifact, Package, Release
 from compat.lock.lockfile import Pin, Refusal
-from compat.lock.refusals import builds_asked_for, needs_builds
+from compat.lock.resolvers import needs_builds, requested_builds
 from compat.results.record import Capability
 
 LIBRARY = {
@@ -462,10 +462,10 @@ def test_what_the_tests_need_and_only_a_build_makes_is_built() -> None:
     pins = [Pin(name, Version("2"), ()) for name in ("plugin", "other")]
     refused = needs_builds(Refusal(cause="conflict", subject="", because=""), pins)
     fault = need.format(refused.because)
-    assert builds_asked_for("import-fail:suite-fault(no module)") == ()
-    built = with_builds(suite, builds_asked_for(fault) * 2)
+    assert requested_builds("import-fail:suite-fault(no module)") == ()
+    built = with_builds(suite, requested_builds(fault) * 2)
     assert built.builds == ("plugin==2", "other==2")
-    assert with_builds(built, builds_asked_for(fault)) == built
+    assert with_builds(built, requested_builds(fault)) == built
 
 
 def test_a_test_that_reads_files_beside_the_tests_is_left_out_and_another_failure_is_not() -> None:
@@ -482,5 +482,5 @@ def test_a_test_that_reads_files_beside_the_tests_is_left_out_and_another_failur
         failing("test_own", f"{lost}'site-packages/lib/de.po' (lib/core.py:3)"),
         failing("test_sum", "AssertionError: 'suite/' (test_a.py:3)"),
     ]
-    assert without_files_beside(suite, tests[1:]) == suite
-    assert without_files_beside(suite, tests).arguments == ("-k", "not (test_beside)")
+    assert without_neighbour_files(suite, tests[1:]) == suite
+    assert without_neighbour_files(suite, tests).arguments == ("-k", "not (test_beside)")

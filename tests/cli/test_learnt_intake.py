@@ -9,10 +9,16 @@ import pytest
 from support.ran import Ran, Run
 
 from compat.cli.options import workspace_of
-from compat.lock.demands import Demands
+from compat.lock.mixed import Demands
 from compat.plan.cell import parse_cell
-from compat.results.clauses import Clause, KeptClauses
-from compat.results.learnt import PROBES, PlainAnswer, keep_answers, keep_clauses
+from compat.results.learnt import (
+    PROBES,
+    Clause,
+    PlainAnswer,
+    StoredClauses,
+    store_answers,
+    store_clauses,
+)
 
 CELL = "py3.11-dep2-demo2.0"
 FACT = "gone==4.1"
@@ -25,7 +31,7 @@ def clause(run: Run, root: Path) -> Clause:
     """A clause of a fact that the cell has, and that no resolver can meet."""
     run("matrix", "discover", "demo", "--write")
     workspace = workspace_of("demo", root)
-    facts = workspace.facts_of(workspace.kept_or_asked)
+    facts = workspace.facts_of(workspace.stored_or_fetched)
     (held,) = Demands(facts).of(parse_cell(CELL, workspace.matrix))
     assert FACT in held
     return Clause(
@@ -42,9 +48,9 @@ def handed(run: Run, root: Path, *clauses: Clause, probes: tuple[PlainAnswer, ..
     folder = root / "planned"
     folder.mkdir()
     matrix = workspace_of("demo", root).matrix
-    keep_clauses(folder, matrix, KeptClauses(conflicts=clauses))
+    store_clauses(folder, matrix, StoredClauses(conflicts=clauses))
     if probes:
-        keep_answers(folder, PROBES, probes)
+        store_answers(folder, PROBES, probes)
     return run("ci", "record", "demo", "--from", str(folder))
 
 

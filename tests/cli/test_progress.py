@@ -15,11 +15,11 @@ from support.evidence import evidence
 
 from compat.cli import progress
 from compat.cli.progress import Progress
-from compat.declare.suite_table import Suite
+from compat.declare.matrix import Suite
 from compat.lock.lockfile import Inputs, Lock
-from compat.results.durations import by_step
-from compat.results.judged import JudgedRun
+from compat.results.judge import JudgedRun
 from compat.results.record import StepSeconds
+from compat.results.runs import by_step
 from compat.run.job import Job
 from compat.run.outcome import Passed
 

@@ -13,10 +13,9 @@ from support.ran import Run
 
 from compat.cli import options
 from compat.declare.load import decode_matrix
-from compat.index.kept import encode_catalogue
+from compat.index.discover import encode_catalogue
 from compat.index.release import Catalogue, Package
-from compat.lock.lock_text import encode_lock
-from compat.lock.lockfile import Inputs, Lock, Pin
+from compat.lock.lockfile import Inputs, Lock, Pin, encode_lock
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
 from compat.run.suitefiles import suite_digest

@@ -11,8 +11,8 @@ import pytest
 from support.fake_index import FakeIndex
 from support.ran import Run
 
-from compat.site.pages.render import assets
 from compat.site.paths import about_path
+from compat.site.render import assets
 
 # Each runs real cells, builds or installs.
 pytestmark = pytest.mark.slow

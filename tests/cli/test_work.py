@@ -17,7 +17,7 @@ from support.ran import Run
 
 from compat import pipeline
 from compat.errors import IndexUnreachable
-from compat.fleet import local
+from compat.fleet import batch
 from compat.fleet.batch import LockResult
 from compat.lock import uv as tool
 from compat.lock.lockfile import Refusal
@@ -63,7 +63,7 @@ class Cells:
 def cells(monkeypatch: pytest.MonkeyPatch) -> Cells:
     """Run no cell, but say that each passes."""
     stub = Cells()
-    monkeypatch.setattr(local, "_run_cell", stub)
+    monkeypatch.setattr(batch, "_run_cell", stub)
     return stub
 
 
@@ -130,7 +130,7 @@ def test_where_no_worker_takes_cells_any_more_none_is_locked_for_them(
     run("matrix", "lock", "demo", CELL)
     asked: list[str] = []
     locking(monkeypatch, lambda cell: asked.append(cell.id))
-    monkeypatch.setattr(local.Local, "is_spent", True)
+    monkeypatch.setattr(batch.Local, "is_spent", True)
     found = run("run", "demo", CELL, RELAXED)
     assert (found.code, cells.ran, asked) == (3, [CELL], [])
 
@@ -196,7 +196,7 @@ def test_a_worker_that_was_lost_is_told_in_the_last_lines_and_ends_with_3(
         is_lost.wait(600)
         return cells(job, *more)
 
-    monkeypatch.setattr(local, "_run_cell", one_is_broken)
+    monkeypatch.setattr(batch, "_run_cell", one_is_broken)
     found = run("run", "demo", CELL, RELAXED, "--jobs", "2")
     assert sorted(cells.ran) == sorted([CELL, RELAXED])
     assert found.code == 3

@@ -4,8 +4,7 @@ import msgspec
 import pytest
 from support.world import matrix_of, world
 
-from compat.declare.capabilities import core_findings, core_ids, core_tests
-from compat.declare.suite import suite_faults
+from compat.declare.capabilities import core_findings, core_ids, core_tests, suite_faults
 
 TEXTS = {
     "test_sums.py": """\

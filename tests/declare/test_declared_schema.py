@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from support.documents import MATRIX, POLICY, changed
 
-from compat.declare.schema import matrix_schema, policy_schema, schema_text
+from compat.declare.load import matrix_schema, policy_schema, schema_text
 
 MATRICES = Path(__file__).parents[2] / "matrices"
 SCHEMAS = {"matrix": (matrix_schema(), MATRIX), "policy": (policy_schema(), POLICY)}

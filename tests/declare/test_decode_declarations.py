@@ -26,12 +26,12 @@ from compat.declare.matrix import (
     Relaxation,
     Rule,
     Selector,
+    Suite,
     When,
     Window,
     parse_condition,
     parse_pin,
 )
-from compat.declare.suite_table import Suite
 from compat.errors import DeclarationError, Fault
 from compat.value import encode_hook
 

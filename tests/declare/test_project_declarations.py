@@ -7,7 +7,7 @@ import pytest
 from packaging.requirements import Requirement
 from support.documents import MATRIX, TODAY, changed, toml
 
-from compat.declare.capabilities import collectable_tests, described, group_of
+from compat.declare.capabilities import collectable_tests, described, group_of, suite_faults
 from compat.declare.load import decode_matrix, load
 from compat.declare.matrix import Matrix
 from compat.declare.project import (
@@ -21,7 +21,6 @@ from compat.declare.project import (
     settings_in,
     with_groups,
 )
-from compat.declare.suite import suite_faults
 from compat.errors import DeclarationError
 
 SOURCE = "matrices/demo/matrix.toml"

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 from support.world import matrix_of, world
 
+from compat.declare.capabilities import suite_faults
 from compat.declare.matrix import Matrix
-from compat.declare.suite import suite_faults
 
 MATRIX = matrix_of(world("platforms"))  # its oldest interpreter is Python 3.7
 GOOD = {"test_all.py": "def test_one():\n    pass\n", "pytest.ini": "[pytest]\naddopts = -q\n"}

@@ -14,15 +14,15 @@ import pytest
 from packaging.version import Version
 from support.evidence import FINE, evidence
 
-from compat.declare.suite_table import Suite
-from compat.fleet import local
-from compat.fleet.local import BREAKER, Local
+from compat.declare.matrix import Suite
+from compat.fleet import batch
+from compat.fleet.batch import BREAKER, Local
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock
-from compat.results.judged import JudgedRun
+from compat.results.judge import JudgedRun
 from compat.run.evidence import Evidence, Step
+from compat.run.installation import Activity, Enter
 from compat.run.job import Bench, Job
-from compat.run.steps import Activity, Enter
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 BENCH = Bench(
@@ -43,7 +43,7 @@ BENCH = Bench(
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(local, "_run_cell", None)
+    monkeypatch.setattr(batch, "_run_cell", None)
 
 
 class Crewed(Local):
@@ -51,7 +51,7 @@ class Crewed(Local):
 
     def __init__(self, *parts: Any, runs: "Runs", **more: Any) -> None:
         super().__init__(*parts, **more)
-        local._run_cell = runs
+        batch._run_cell = runs
 
 
 def bench(number: int, job: Job) -> Bench:

@@ -15,6 +15,7 @@ from test_local import Told, broken, evidence, job
 
 from compat.errors import CompatError
 from compat.fleet import cluster
+from compat.fleet.batch import BREAKER
 from compat.fleet.cluster import (
     MOST_STARTS,
     CellOrder,
@@ -27,8 +28,7 @@ from compat.fleet.cluster import (
     resources_for,
     unpacked,
 )
-from compat.fleet.local import BREAKER
-from compat.results.judged import JudgedRun
+from compat.results.judge import JudgedRun
 from compat.run.evidence import Evidence
 from compat.run.job import Job
 

@@ -8,11 +8,9 @@ from packaging.tags import Tag
 from packaging.version import Version
 from support.memory_source import MemorySource
 
-from compat.declare.matrix import InterpreterAxis, Matrix, PackageAxis, Selector
-from compat.declare.suite_table import Suite
+from compat.declare.matrix import InterpreterAxis, Matrix, PackageAxis, Selector, Suite
 from compat.errors import DeclarationError, IndexUnreachable, UnsoundFile
-from compat.index.discover import THREADS, discover
-from compat.index.kept import decode_catalogue, encode_catalogue
+from compat.index.discover import THREADS, decode_catalogue, discover, encode_catalogue
 from compat.index.release import Artifact, Package, Published, Release
 from compat.plan.plan import Infeasible, plan
 

@@ -9,7 +9,7 @@ from packaging.utils import parse_wheel_filename
 from support.world import WORLDS, catalogue_of, matrix_of, world
 
 from compat.errors import DeclarationError
-from compat.index.kept import decode_catalogue, encode_catalogue
+from compat.index.discover import decode_catalogue, encode_catalogue
 from compat.plan.plan import plan
 
 NAMES = sorted(path.stem for path in WORLDS.glob("*.toml"))

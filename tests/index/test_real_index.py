@@ -6,8 +6,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from compat.declare.matrix import InterpreterAxis, Matrix, PackageAxis, Selector
-from compat.declare.suite_table import Suite
+from compat.declare.matrix import InterpreterAxis, Matrix, PackageAxis, Selector, Suite
 from compat.index.discover import discover
 from compat.index.pypi import PyPISource
 from compat.index.settings import settings

@@ -13,8 +13,7 @@ from support.world import matrix_of, source_of
 from compat.declare.load import load
 from compat.errors import DeclarationError
 from compat.index.discover import discover
-from compat.lock.lock_text import decode_lock, encode_lock
-from compat.lock.lockfile import Inputs, Lock
+from compat.lock.lockfile import Inputs, Lock, decode_lock, encode_lock
 from compat.lock.recipe import inputs_of
 from compat.lock.uv import UvLocker
 from compat.plan.cell import axis_coordinates, parse_cell

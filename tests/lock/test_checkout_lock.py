@@ -14,12 +14,7 @@ from support.world import catalogue_of, matrix_of, world
 
 from compat.index.release import Artifact, Published, Release
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
-from compat.lock.mixed import (
-    CheckoutLocker,
-    exchanged_subject,
-    moved_besides,
-    shown_release,
-)
+from compat.lock.mixed import CheckoutLocker, exchanged_subject, moved_besides, shown_release
 from compat.lock.recipe import inputs_of
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility

@@ -6,11 +6,10 @@ from packaging.version import Version
 from support.fake_index import FakeIndex
 from support.local_index import fill
 
-from compat.lock.lock_text import decode_lock, encode_lock
-from compat.lock.lockfile import Inputs, Lock, Refusal
+from compat.lock.lockfile import Inputs, Lock, Refusal, decode_lock, encode_lock
 from compat.lock.recipe import declared, has_floor, locked_floors, lowest_of
 from compat.lock.uv import UvLocker
-from compat.plan.requirements import Asked
+from compat.plan.platform import Asked
 
 
 @pytest.mark.parametrize(

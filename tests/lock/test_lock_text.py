@@ -12,12 +12,7 @@ from packaging.version import Version
 from support.examples import examples
 
 from compat.errors import DeclarationError
-from compat.lock.lock_text import (
-    decode_lock,
-    decode_pins,
-    encode_lock,
-)
-from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin
+from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, decode_lock, decode_pins, encode_lock
 from compat.lock.mixed import changed_inputs, changed_pins
 
 NAMES = st.from_regex(r"[a-z][a-z0-9]{0,6}(-[a-z0-9]{1,4})?", fullmatch=True)

@@ -13,10 +13,9 @@ from packaging.version import Version
 from compat.cli.machine import interpreter
 from compat.cli.options import workspace_of
 from compat.cli.this_machine import locker_of, uv_locker
-from compat.declare.platforms import target_of
+from compat.declare.matrix import target_of
 from compat.index.discover import wheels_elsewhere
-from compat.lock.lock_text import kept_lock
-from compat.lock.lockfile import Inputs, Lock, Refusal
+from compat.lock.lockfile import Inputs, Lock, Refusal, stored_lock
 from compat.lock.piptools import PipToolsLocker
 from compat.lock.recipe import locked_cell
 from compat.pipeline import locked
@@ -156,7 +155,7 @@ def test_what_is_pinned_has_wheels_for_other_platforms(tff: Workspace) -> None:
 def test_a_stored_lock_becomes_a_pylock_with_the_same_files(tmp_path: Path) -> None:
     """By uv, as docs/declaration.md says; pip and uv install from it."""
     path = ROOT / "matrices/pip-tools/locks/py3.13-pip26-piptools7.6.txt"
-    lock, out = kept_lock(path), tmp_path / "pylock.toml"
+    lock, out = stored_lock(path), tmp_path / "pylock.toml"
     command = [uv.find_uv_bin(), "pip", "compile", "--quiet", "--no-deps", "--python", "3.13"]
     form = ["--format", "pylock.toml", "--output-file", str(out)]
     subprocess.run([*command, *form, str(path)], check=True, timeout=300)

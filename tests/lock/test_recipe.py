@@ -13,15 +13,15 @@ from support.made_records import ran
 from support.memory_locker import MemoryLocker
 from support.world import catalogue_of, matrix_of, source_of, world
 
-from compat.lock.demands import Demands
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, Refusal
+from compat.lock.mixed import Demands
 from compat.lock.recipe import (
-    asks_as_declared,
     given_up,
     inputs_of,
     lock_cell,
     locked_cell,
     moment_after,
+    requires_as_declared,
 )
 from compat.pipeline import failed_imports
 from compat.plan.cell import parse_cell
@@ -317,7 +317,7 @@ def test_a_lock_asks_as_declared_unless_a_rule_changes_what_it_asked(
     document["matrix"] = document["matrix"].split("rules = [")[0] + f"rules = [{changed}]\n"
     matrix = matrix_of(document)
     facts = Feasibility(matrix, catalogue_of(document))
-    assert asks_as_declared(facts, parse_cell(cell, matrix), lock) == is_as_declared
+    assert requires_as_declared(facts, parse_cell(cell, matrix), lock) == is_as_declared
 
 
 class TestSearch:
@@ -462,7 +462,7 @@ when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
         matrix = matrix_of(document)
         facts = Feasibility(matrix, catalogue_of(document))
         cell = parse_cell("py3.8-dep2-demo1.0+relaxed", matrix)
-        assert asks_as_declared(facts, cell, answer)
+        assert requires_as_declared(facts, cell, answer)
 
     def test_what_cannot_be_locked_with_all_freed_names_the_package_that_blocks_it(self) -> None:
         answer, _ = self.lock(lambda pins: "thirde" if "thirde" in pins else "")
@@ -498,7 +498,7 @@ when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
         matrix = matrix_of(document)
         facts = Feasibility(matrix, catalogue_of(document))
         cell = parse_cell("py3.8-dep2-demo1.0+relaxed", matrix)
-        assert asks_as_declared(facts, cell, lock) == is_as_declared
+        assert requires_as_declared(facts, cell, lock) == is_as_declared
         assert given_up(facts, cell, answer) == {"thirdc", "thirdk"}
 
     def test_the_facts_of_a_relaxed_cell_hold_no_pin_of_a_third_package(self) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from compat.declare.toml import toml_document
+from compat.declare.parsing import toml_document
 from compat.lock.lockfile import Refusal
-from compat.lock.refusals import last_words, refusal_of_pip, refusal_of_uv, tool_message
+from compat.lock.resolvers import last_words, refusal_of_pip, refusal_of_uv, tool_message
 
 KEPT = Path(__file__).with_name("refusals.toml")
 SAID = toml_document(KEPT.read_bytes(), KEPT.name)

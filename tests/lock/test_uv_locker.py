@@ -13,10 +13,9 @@ from support.local_index import fill
 from compat.errors import IndexUnreachable
 from compat.index.pypi import PyPISource
 from compat.index.settings import IndexSettings
-from compat.lock.layers import suite_only_of
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, Refusal
-from compat.lock.refusals import builds_asked_for
-from compat.lock.sources import NamedBuilds
+from compat.lock.resolvers import requested_builds
+from compat.lock.sources import NamedBuilds, suite_only_of
 from compat.lock.uv import UvLocker, run_tool
 
 
@@ -258,9 +257,9 @@ def test_of_releases_without_a_wheel_the_newest_are_named_not_where_the_resolver
     answer = locker.lock(inputs("demo", as_of=day(3)))
     assert str(answer) == "lock-fail:source-only(bottom==1.4)"
     assert isinstance(answer, Refusal)
-    assert builds_asked_for(answer.because) == ("bottom==1.4",)
+    assert requested_builds(answer.because) == ("bottom==1.4",)
     answer = locker.lock(inputs("both"))
     assert isinstance(answer, Refusal)
-    assert builds_asked_for(answer.because) == ("bottom==1.5", "other==1.5")
+    assert requested_builds(answer.because) == ("bottom==1.5", "other==1.5")
     # What no build would mend is not said to want one.
     assert str(locker.lock(inputs("picky"))) == "lock-fail:no-artifact(nowhere>9)"

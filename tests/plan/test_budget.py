@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.examples import examples
 
-from compat.plan.budget import MOST_SHARDS, Budget, Packing, Task, packed, rounds, tasks_that_fit
+from compat.plan.plan import MOST_SHARDS, Budget, Packing, Task, packed, rounds, tasks_that_fit
 
 WIDE = 1e9
 

@@ -9,14 +9,13 @@ from packaging.version import Version
 from support.world import matrix_of, source_of, world
 
 from compat.declare.load import decode_matrix
-from compat.errors import EmptyLane, UsageError
-from compat.index.discover import discover
-from compat.index.kept import decode_catalogue, encode_catalogue
-from compat.lock.lock_text import decode_lock, encode_lock
+from compat.errors import EmptyVariant, UsageError
+from compat.index.discover import decode_catalogue, discover, encode_catalogue
+from compat.lock.lockfile import decode_lock, encode_lock
 from compat.lock.recipe import inputs_of
-from compat.plan.cell import LANES, RECIPES, parse_cell
+from compat.plan.cell import RECIPES, VARIANTS, parse_cell
 from compat.plan.feasible import Feasibility
-from compat.plan.plan import every_cell, facts_for, lane_cells, named_cells, plan, why_not_lowest
+from compat.plan.plan import every_cell, facts_for, named_cells, plan, variant_cells, why_not_lowest
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = world("patches")
@@ -28,7 +27,7 @@ def facts(*, lowest: bool = True) -> Feasibility:
 
 
 def test_a_matrix_that_declares_no_lane_has_none() -> None:
-    assert not tuple(lane_cells(facts(lowest=False)))
+    assert not tuple(variant_cells(facts(lowest=False)))
 
 
 def test_no_lane_stands_in_the_plan() -> None:
@@ -38,7 +37,7 @@ def test_no_lane_stands_in_the_plan() -> None:
 
 
 def test_each_python_and_release_has_the_lowest_place_that_the_release_admits() -> None:
-    assert [cell.id for cell in lane_cells(facts())] == [
+    assert [cell.id for cell in variant_cells(facts())] == [
         # 1.0.3, the newest of its series, asks for dep 2.1.
         "py3.9-dep2-tool1-demo1.0+lowest",
         "py3.9-dep1-tool1-demo1.1+lowest",
@@ -57,22 +56,22 @@ def test_each_python_and_release_has_the_lowest_place_that_the_release_admits() 
 
 def test_a_glob_without_a_plus_names_no_cell_of_a_lane() -> None:
     known = facts()
-    assert not any(cell.is_in_lane for cell in named_cells(known, ["*"]))
+    assert not any(cell.is_variant for cell in named_cells(known, ["*"]))
     assert {cell.recipe for cell in named_cells(known, ["*+lowest"])} == {"lowest"}
 
 
 def test_an_id_of_a_lane_that_is_not_declared_is_refused() -> None:
-    cell = next(lane_cells(facts())).id
+    cell = next(variant_cells(facts())).id
     assert [c.id for c in named_cells(facts(), [cell])] == [cell]
     with pytest.raises(UsageError, match="no cell of matrix"):
         named_cells(facts(lowest=False), [cell])
 
 
 def test_a_recipe_that_there_is_not_is_named_with_those_that_there_are() -> None:
-    place = next(lane_cells(facts())).place
+    place = next(variant_cells(facts())).place
     with pytest.raises(UsageError, match=r"none of dated, relaxed, lowest, prerelease"):
         parse_cell(f"{place}+lower", facts().matrix)
-    assert not set(LANES) & set(RECIPES)
+    assert not set(VARIANTS) & set(RECIPES)
 
 
 def test_the_floors_of_a_lowest_cell_are_what_its_release_declares() -> None:
@@ -163,7 +162,7 @@ class TestTheAxisBeginsAboveWhatIsDeclared:
     @pytest.mark.parametrize("kept", [False, True])
     def test_and_the_lowest_for_each_python_is_asked(self, kept: bool) -> None:
         known = self.facts(kept)
-        cells = list(lane_cells(known))
+        cells = list(variant_cells(known))
         assert [cell.id for cell in cells] == [
             "py3.9-dep1.6-demo1.0+lowest",
             "py3.10-dep1.7-demo1.0+lowest",
@@ -198,7 +197,7 @@ class TestTheAxisBeginsAboveWhatIsDeclared:
 
     def test_a_lane_that_has_no_cell_today_is_no_wrong_use(self) -> None:
         known = self.facts(True)
-        with pytest.raises(EmptyLane, match="no pre-release of dep is newer") as raised:
+        with pytest.raises(EmptyVariant, match="no pre-release of dep is newer") as raised:
             named_cells(known, ["*+prerelease"])
         assert raised.value.exit_code == 0
         both = named_cells(known, ["*+prerelease", "py3.9*+lowest"])

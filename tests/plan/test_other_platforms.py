@@ -5,7 +5,7 @@ from packaging.tags import Tag
 from packaging.version import Version
 from support.world import catalogue_of, matrix_of, source_of, world
 
-from compat.declare.platforms import (
+from compat.declare.matrix import (
     PLATFORM_NAMES,
     PLATFORMS,
     PlatformName,
@@ -14,8 +14,7 @@ from compat.declare.platforms import (
     target_words,
 )
 from compat.errors import UsageError
-from compat.index.discover import wheels_elsewhere
-from compat.index.kept import decode_packages, encode_packages
+from compat.index.discover import decode_packages, encode_packages, wheels_elsewhere
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import named_cells

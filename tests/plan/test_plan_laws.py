@@ -21,9 +21,9 @@ from compat.declare.matrix import (
     Relaxation,
     Rule,
     Selector,
+    Suite,
     When,
 )
-from compat.declare.suite_table import Suite
 from compat.errors import UsageError
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
 from compat.plan.cell import RECIPES, Cell, Coordinate, parse_cell, product

@@ -10,12 +10,11 @@ from support.world import matrix_of, source_of
 
 from compat.declare.load import load
 from compat.errors import DeclarationError
-from compat.index.discover import discover
-from compat.index.kept import decode_catalogue, encode_catalogue
+from compat.index.discover import decode_catalogue, discover, encode_catalogue
 from compat.index.release import Catalogue, Package
 from compat.lock.recipe import inputs_of
 from compat.plan.feasible import Feasibility
-from compat.plan.plan import every_cell, facts_for, fate_of, lane_cells
+from compat.plan.plan import cell_status, every_cell, facts_for, variant_cells
 
 HEAD = """
 name = "demo"
@@ -89,14 +88,14 @@ def test_an_index_of_its_own_is_asked_for_the_pre_release_alone() -> None:
     assert Version("1.3.dev20200101") not in [
         release.version for release in facts.catalogue.package("dep").releases
     ]
-    cell = next(cell for cell in lane_cells(facts) if fate_of(facts_for(facts, cell), cell))
+    cell = next(cell for cell in variant_cells(facts) if cell_status(facts_for(facts, cell), cell))
     assert inputs_of(facts_for(facts, cell), cell).index == "https://example.org/nightly/"
     assert tried(discovered(keys)) == []
 
 
 def test_its_cells_have_the_pre_release_in_the_place_of_the_axis() -> None:
     facts = discovered()
-    assert [cell.id for cell in lane_cells(facts)] == [
+    assert [cell.id for cell in variant_cells(facts)] == [
         f"py{python}-dep1.2rc1-demo{demo}+prerelease"
         for python in ("3.9", "3.10")
         for demo in ("1.0", "2.0")
@@ -106,7 +105,7 @@ def test_its_cells_have_the_pre_release_in_the_place_of_the_axis() -> None:
 
 def test_what_the_metadata_refuses_is_not_tried() -> None:
     facts = discovered()
-    fates = {cell.id: facts_for(facts, cell).obstacle(cell) for cell in lane_cells(facts)}
+    fates = {cell.id: facts_for(facts, cell).obstacle(cell) for cell in variant_cells(facts)}
     kinds = {cell: obstacle and obstacle.kind for cell, obstacle in fates.items()}
     assert kinds == {
         # By PEP 440 a pre-release of 1.2 does not satisfy <1.2.
@@ -119,7 +118,7 @@ def test_what_the_metadata_refuses_is_not_tried() -> None:
 
 def test_it_is_asked_for_exactly_as_of_now() -> None:
     facts = discovered()
-    cell = list(lane_cells(facts))[-1]
+    cell = list(variant_cells(facts))[-1]
     asked = inputs_of(facts_for(facts, cell), cell)
     assert asked.requirements == ("demo==2.0", "dep==1.2rc1")
     assert (asked.no_prereleases, asked.as_of, asked.index) == (("demo",), None, "")

@@ -22,13 +22,7 @@ from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs
 from compat.lock.uv import UvLocker
 from compat.plan.plan import Infeasible, plan
-from compat.plan.platform import (
-    accepted_tags,
-    build_of,
-    marker_values,
-    python_name,
-    without_build,
-)
+from compat.plan.platform import accepted_tags, build_of, marker_values, python_name, without_build
 
 USUAL = "x86_64-manylinux_2_28"
 FREE, PYPY = f"{USUAL}-free-threaded", f"{USUAL}-pypy"

@@ -3,12 +3,12 @@
 import pytest
 from support.world import WORLDS, catalogue_of, matrix_of, world
 
-from compat.plan.plan import Fate, Infeasible, plan
+from compat.plan.plan import CellStatus, Infeasible, plan
 
 NAMES = sorted(path.stem for path in WORLDS.glob("*.toml"))
 
 
-def told(fate: Fate) -> str:
+def told(fate: CellStatus) -> str:
     if not isinstance(fate, Infeasible):
         return "feasible"
     return f"{fate.obstacle.kind}({', '.join(fate.obstacle.between)})"

@@ -26,7 +26,7 @@ from compat.declare.load import Declared
 from compat.declare.matrix import Policy, Selector
 from compat.policy.calendar import Schedule, schedule
 from compat.policy.evaluation import version_releases
-from compat.site.exports.feeds import ical
+from compat.site.exports import ical
 
 DATE = datetime.date
 

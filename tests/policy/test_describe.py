@@ -15,7 +15,7 @@ from support.floors import DAY, bad, cell, declared, green, hold, policy, ran, r
 from compat.declare.load import Declared
 from compat.github.markdown import faults, title_faults
 from compat.github.standing import requested, waiting
-from compat.policy.proposal import Proposal
+from compat.policy.evaluation import Proposal
 from compat.policy.propose import floors, proposals
 from compat.results.record import Record
 

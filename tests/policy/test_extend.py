@@ -25,7 +25,7 @@ from compat.declare.matrix import widened_specifier
 from compat.github.standing import requested, waiting
 from compat.index.release import Catalogue, Package, Published
 from compat.plan.plan import plan
-from compat.policy.proposal import Proposal
+from compat.policy.evaluation import Proposal
 from compat.policy.propose import proposed_extensions
 from compat.results.judge import EvaluationContext
 from compat.results.record import Record

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from support.floors import DAY, DEPS, cell, green, red, seen
 
 from compat.policy.propose import proposals
-from compat.results.clauses import Clause, KeptClauses
 from compat.results.infer import with_answers
+from compat.results.learnt import Clause, StoredClauses
 from compat.results.snapshot import Snapshot
 
 CORNERS = tuple(cell(python, dep) for python in ("3.9", "3.11") for dep in ("1.2", "1.3", "1.4"))
@@ -38,5 +38,5 @@ def test_a_clause_opens_no_proposal_and_stops_none(
     if fails:
         runs += red(*sorted(fails), days=[100, 101])
     known = seen(runs)
-    inferred = with_answers(known, {}, KeptClauses(conflicts=(clause,)))
+    inferred = with_answers(known, {}, StoredClauses(conflicts=(clause,)))
     assert opened(inferred) == opened(known)

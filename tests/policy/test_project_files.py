@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from compat.declare.toml import toml_document
+from compat.declare.parsing import toml_document
 from compat.errors import DeclarationError
 from compat.rewrite.file import mentions, nearest_floor, rewritten
 from compat.rewrite.ranges import Move, Rewritten, Unsatisfiable

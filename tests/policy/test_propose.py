@@ -38,8 +38,7 @@ from compat.declare.load import Declared
 from compat.declare.matrix import FaultOf, KnownIssue
 from compat.index.release import Catalogue, Package
 from compat.policy.calendar import schedule
-from compat.policy.evaluation import cell_evidence, evaluation_on
-from compat.policy.proposal import Proposal
+from compat.policy.evaluation import Proposal, cell_evidence, evaluation_on
 from compat.policy.propose import floors, proposals
 from compat.results.answer import Answer
 from compat.results.record import Capability, Record

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from compat.declare.toml import toml_document as parsed_toml
+from compat.declare.parsing import toml_document as parsed_toml
 from compat.errors import DeclarationError, UsageError
 from compat.rewrite.file import rewritten
 from compat.rewrite.ranges import Move, Rewritten, Unsatisfiable, with_floor

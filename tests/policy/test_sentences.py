@@ -30,13 +30,13 @@ from compat.declare.load import Declared
 from compat.index.release import Catalogue, Package, Published
 from compat.plan.plan import plan
 from compat.policy.calendar import schedule
-from compat.policy.proposal import Proposal
+from compat.policy.evaluation import Proposal
 from compat.policy.propose import floors, proposals
 from compat.results.judge import EvaluationContext
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot, snapshot
 from compat.site.edition import Edition
-from compat.site.exports.feeds import ical
+from compat.site.exports import ical
 from compat.site.paths import page
 
 AT_12, AT_13, AT_14 = ((cell("3.9", dep), cell("3.11", dep)) for dep in ("1.2", "1.3", "1.4"))

@@ -320,7 +320,7 @@ DUE = """
 import datetime, pathlib, sys
 from compat.results.record_files import RecordFiles
 from compat.results.answers import AnswerTable
-from compat.results.due import due_of
+from compat.results.snapshot import due_of
 from compat.plan.cell import Cell
 from compat.results.judge import EvaluationContext, judge
 folder = pathlib.Path(sys.argv[1])

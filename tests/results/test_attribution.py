@@ -23,7 +23,7 @@ from compat.results.judge import Attribution, EvaluationContext, refuted
 from compat.results.record import Capability, Record
 from compat.results.snapshot import Snapshot, snapshot
 from compat.run.outcome import Cause, Failed
-from compat.site.history import events
+from compat.site.edition import events
 
 WORLD = world("platforms")
 MATRIX, CATALOGUE = matrix_of(WORLD), catalogue_of(WORLD)

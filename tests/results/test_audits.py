@@ -133,7 +133,7 @@ CELL = parse_cell("py3.9-fr1-demo1.0+relaxed", FACTS.matrix)
 def test_what_checks_a_relaxed_cell_asks_without_rules_and_bounds() -> None:
     locker = MemoryLocker(lambda inputs: Lock(inputs=inputs, pins=(), tool="memory"))
     workspace: Any = SimpleNamespace(
-        facts_of=lambda _: FACTS, kept_or_asked=None, source=SimpleNamespace(package=None)
+        facts_of=lambda _: FACTS, stored_or_fetched=None, source=SimpleNamespace(package=None)
     )
     lock = freed(workspace, CELL, locker)
     assert isinstance(lock, Lock)

@@ -6,10 +6,10 @@ import pytest
 from packaging.version import Version
 
 from compat.errors import DeclarationError
-from compat.results.learnt import BLAMES, BlamedReleases, KeptBlame, keep_blames, kept_blames
+from compat.results.learnt import BLAMES, BlamedReleases, StoredBlame, store_blames, stored_blames
 
 RELEASES = BlamedReleases(package="dep", works="1.9", fails="2.0", also_fails="2.3")
-FOUND = KeptBlame(
+FOUND = StoredBlame(
     cell="py3.9-demo1.0",
     on="2026-11-26",
     python="3.9",
@@ -39,15 +39,15 @@ def test_an_environment_between_two_failing_releases_is_known(
 
 
 def test_what_is_found_of_a_cell_replaces_what_was_kept_of_it(tmp_path: Path) -> None:
-    other = KeptBlame(**{**{f: getattr(FOUND, f) for f in FOUND.__struct_fields__}, "cell": "b"})
-    keep_blames(tmp_path, [FOUND, FOUND])
-    keep_blames(tmp_path, [other])
-    keep_blames(tmp_path, [FOUND])
-    assert sorted(kept_blames(tmp_path), key=lambda blame: blame.cell) == [other, FOUND]
+    other = StoredBlame(**{**{f: getattr(FOUND, f) for f in FOUND.__struct_fields__}, "cell": "b"})
+    store_blames(tmp_path, [FOUND, FOUND])
+    store_blames(tmp_path, [other])
+    store_blames(tmp_path, [FOUND])
+    assert sorted(stored_blames(tmp_path), key=lambda blame: blame.cell) == [other, FOUND]
 
 
 @pytest.mark.parametrize("text", ["[{}]", "[", '[{"cell": 1}]', "\udcff"])
 def test_damage_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / BLAMES).write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(DeclarationError):
-        kept_blames(tmp_path)
+        stored_blames(tmp_path)

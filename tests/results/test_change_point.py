@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat.results.durations import change_point
+from compat.results.runs import change_point
 
 SLOW, FAST = [8.0, 9.0, 7.5, 10.0, 8.5], [2.0, 2.5, 1.9, 2.1, 2.2]
 

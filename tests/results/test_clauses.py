@@ -9,11 +9,11 @@ from support.known import MATRIX
 
 from compat.declare.matrix import Relaxation, Rule
 from compat.errors import DeclarationError
-from compat.results.clauses import (
+from compat.results.learnt import (
     Clause,
     ClauseBook,
     FileClause,
-    KeptClauses,
+    StoredClauses,
     decode_clauses,
     encode_clauses,
 )
@@ -39,23 +39,23 @@ FILE = FileClause(
     works=CELL,
     on=DAY,
 )
-KEPT = KeptClauses(conflicts=(OTHER, CLAUSE), files=(FILE,))
+KEPT = StoredClauses(conflicts=(OTHER, CLAUSE), files=(FILE,))
 
 
-def read(text: str, **changes: Any) -> KeptClauses:
+def read(text: str, **changes: Any) -> StoredClauses:
     return decode_clauses(text, "clauses.json", replace(MATRIX, **changes))
 
 
 def test_clauses_are_read_as_they_were_written_and_stand_sorted() -> None:
-    text = encode_clauses(KeptClauses(conflicts=(CLAUSE, OTHER), files=(FILE,)), MATRIX)
+    text = encode_clauses(StoredClauses(conflicts=(CLAUSE, OTHER), files=(FILE,)), MATRIX)
     assert read(text) == KEPT
     assert encode_clauses(KEPT, MATRIX) == text
-    assert read(encode_clauses(KeptClauses(), MATRIX)) == KeptClauses()
+    assert read(encode_clauses(StoredClauses(), MATRIX)) == StoredClauses()
 
 
 def test_clauses_of_the_same_facts_are_one_for_all_their_pythons() -> None:
     later = replace(CLAUSE, pythons=("3.8",), cell="py3.8-dep2-demo1.0", on=DAY.replace(day=24))
-    (clause,) = read(encode_clauses(KeptClauses(conflicts=(later, CLAUSE)), MATRIX)).conflicts
+    (clause,) = read(encode_clauses(StoredClauses(conflicts=(later, CLAUSE)), MATRIX)).conflicts
     assert clause == replace(CLAUSE, pythons=("3.8", "3.9", "3.10"))
 
 
@@ -73,7 +73,7 @@ def test_clauses_of_the_same_facts_are_one_for_all_their_pythons() -> None:
     ],
 )
 def test_what_is_no_clause_is_refused_with_its_place(clause: Clause, why: str) -> None:
-    text = encode_clauses(KeptClauses(conflicts=(clause,)), MATRIX)
+    text = encode_clauses(StoredClauses(conflicts=(clause,)), MATRIX)
     with pytest.raises(DeclarationError, match=why) as refusal:
         read(text)
     assert refusal.value.faults[0].path == "clauses.json"
@@ -92,7 +92,7 @@ def test_what_is_no_clause_is_refused_with_its_place(clause: Clause, why: str) -
 )
 def test_what_is_no_clause_of_a_file_is_refused(file: FileClause, why: str) -> None:
     with pytest.raises(DeclarationError, match=why):
-        read(encode_clauses(KeptClauses(files=(file,)), MATRIX))
+        read(encode_clauses(StoredClauses(files=(file,)), MATRIX))
 
 
 def test_unknown_keys_and_another_order_are_refused() -> None:
@@ -111,7 +111,7 @@ def test_unknown_keys_and_another_order_are_refused() -> None:
 def test_more_builds_or_another_platform_void_what_resolvers_said_and_no_file() -> None:
     text = encode_clauses(KEPT, MATRIX)
     for changes in ({"builds": ("gone==4.1",)}, {"platform": "x86_64-manylinux_2_99"}):
-        assert read(text, **changes) == KeptClauses(files=(FILE,))
+        assert read(text, **changes) == StoredClauses(files=(FILE,))
     assert read(encode_clauses(KEPT, replace(MATRIX, builds=("gone==4.1",)))) == KEPT
 
 
@@ -122,12 +122,12 @@ def test_a_package_that_a_rule_has_come_to_replace_was_as_asked_before() -> None
     relaxation = Relaxation(package="Ant", to="<3", everywhere=True)
     rule = Rule(name="ant", effect="relax", because="it is gone", relaxations=(relaxation,))
     before, after = replace(MATRIX, rules=()), replace(MATRIX, rules=(rule,))
-    text = encode_clauses(KeptClauses(conflicts=(CLAUSE, OTHER)), before)
+    text = encode_clauses(StoredClauses(conflicts=(CLAUSE, OTHER)), before)
     facts = {clause.facts for clause in decode_clauses(text, "clauses.json", after).conflicts}
     more = "throughout: ant as asked"
     assert facts == {("ant==1", more), ("gone==4.1", more, "throughout: numpy as asked")}
     # What was learnt beside the rule says itself whether it needs that.
-    text = encode_clauses(KeptClauses(conflicts=(CLAUSE, OTHER)), after)
+    text = encode_clauses(StoredClauses(conflicts=(CLAUSE, OTHER)), after)
     assert {c.facts for c in decode_clauses(text, "clauses.json", after).conflicts} == {
         CLAUSE.facts,
         OTHER.facts,

@@ -2,7 +2,7 @@
 
 from test_known_answers import ANT_MOVES, FILE, picture, record
 
-from compat.results.coverage import CellCount, cell_count
+from compat.results.snapshot import CellCount, cell_count
 
 
 def test_each_planned_cell_is_counted_once_and_no_refusal_as_installable() -> None:

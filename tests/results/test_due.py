@@ -18,9 +18,9 @@ from support.made_records import (
     runs,
 )
 
-from compat.results.due import Due, due_of, due_order
 from compat.results.judge import EvaluationContext, judge
 from compat.results.record import Record
+from compat.results.snapshot import Due, due_of, due_order
 
 TODAY = START.date() + datetime.timedelta(days=10)
 PRESENT = EvaluationContext(suite_digest=SUITE, day=TODAY)

@@ -12,10 +12,9 @@ from support.world import BEGINNING, catalogue_of, matrix_of, world
 
 from compat.declare.load import Declared
 from compat.plan.plan import plan
-from compat.results.due import Agenda, Due, agenda
 from compat.results.judge import EvaluationContext
 from compat.results.record import Record
-from compat.results.snapshot import snapshot
+from compat.results.snapshot import Agenda, Due, agenda, snapshot
 
 WORLD = world("floors")
 MATRIX, CATALOGUE = matrix_of(WORLD), catalogue_of(WORLD)

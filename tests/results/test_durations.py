@@ -4,7 +4,7 @@ from support.made_records import ran
 from support.world import matrix_of, world
 
 from compat.plan.cell import Cell, parse_cell
-from compat.results.durations import Durations
+from compat.results.runs import Durations
 
 MATRIX = matrix_of(world("floors"))
 

@@ -26,13 +26,12 @@ from support.made_records import (
 )
 from support.made_records import START as BEGAN
 
-from compat.declare.capabilities import SuiteIds, owed_ids, suite_ids
+from compat.declare.capabilities import SuiteIds, expected_ids, suite_ids
 from compat.errors import Fault
 from compat.lock.lockfile import Inputs, Lock, Pin
-from compat.results import intake as gate
-from compat.results.intake import Checkout, handed
+from compat.results import record_files as gate
 from compat.results.record import MOST_BYTES, Capability, Record, encode_line, encode_record
-from compat.results.record_files import RecordFiles
+from compat.results.record_files import Checkout, RecordFiles, handed
 from compat.run.evidence import Installed, Isolation
 
 LOCKED = Lock(
@@ -264,7 +263,7 @@ class TestAForgedRecord:
     def test_that_passed_and_says_nothing_of_what_the_suite_asks_is_refused(
         self, tmp_path: Path
     ) -> None:
-        owed = owed_ids({"test_sums.py": SUITE_TEXT.replace("@", "import pytest\n@")})
+        owed = expected_ids({"test_sums.py": SUITE_TEXT.replace("@", "import pytest\n@")})
         assert owed == {"sum", "test_sums.py::test_mean"}
         here = msgspec.structs.replace(HERE, owed={"full": owed})
         put(tmp_path, sound())

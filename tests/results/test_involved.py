@@ -2,7 +2,7 @@
 
 import pytest
 
-from compat.results.record import involved, involved_in_refusal, third_package
+from compat.results.record import involved, involved_in_failure, third_package
 from compat.run.outcome import parse_outcome
 
 INSTALLED = ("demo", "dep", "scikit-learn", "demo-extras")
@@ -47,7 +47,7 @@ def test_a_refusal_speaks_of_each_package_in_its_sentence() -> None:
         "Because tensorflow==2.9.3 depends on Keras>=2.9.0rc0,<2.10.0 and you require"
         " keras[x]==2.8.0"
     )
-    assert involved_in_refusal("tensorflow==2.9.*", because) == ("tensorflow", "keras")
+    assert involved_in_failure("tensorflow==2.9.*", because) == ("tensorflow", "keras")
 
 
 def test_the_first_package_that_was_not_asked_about_is_in_the_way() -> None:

@@ -11,15 +11,14 @@ from support.made_records import capabilities
 from support.world import FRAME_MATRIX, catalogue_of, matrix_of
 
 from compat.declare.load import Declared
-from compat.fleet.explore import open_work
+from compat.fleet.choices import open_work
 from compat.index.release import Catalogue
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import plan
-from compat.results.clauses import Clause, FileClause, KeptClauses
 from compat.results.infer import Consequences, disproved, with_answers
 from compat.results.judge import EvaluationContext
-from compat.results.learnt import PlainAnswer
+from compat.results.learnt import Clause, FileClause, PlainAnswer, StoredClauses
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot, snapshot
 
@@ -101,12 +100,12 @@ def picture(
         cell: PlainAnswer(cell=cell, on=DAY, outcome=outcome)
         for cell, outcome in (answers or {}).items()
     }
-    clauses = KeptClauses(conflicts=tuple(conflicts), files=tuple(files))
+    clauses = StoredClauses(conflicts=tuple(conflicts), files=tuple(files))
     return with_answers(known, asked, clauses)
 
 
 def refuted_in(of: Snapshot, *conflicts: Clause, files: tuple[FileClause, ...] = ()) -> list[Any]:
-    disproofs, _ = disproved(of, KeptClauses(conflicts=conflicts, files=files))
+    disproofs, _ = disproved(of, StoredClauses(conflicts=conflicts, files=files))
     return [disproof.clause for disproof in disproofs]
 
 
@@ -193,7 +192,7 @@ def test_a_later_lock_removes_the_clause_and_all_that_rested_on_it(by: str) -> N
         if by == "run"
         else picture(conflicts=[CLAUSE], answers={cell: "locked"})
     )
-    disproofs, fell = disproved(of, KeptClauses(conflicts=(CLAUSE,)))
+    disproofs, fell = disproved(of, StoredClauses(conflicts=(CLAUSE,)))
     assert [(disproof.clause, disproof.cell) for disproof in disproofs] == [(CLAUSE, cell)]
     assert inferred(of) == set()
     assert set(fell) >= {"py3.9-fr2-demo1.0", "py3.9-fr2-demo1.0+dated"}
@@ -204,7 +203,7 @@ def test_what_another_clause_answers_does_not_fall() -> None:
     other = replace(CLAUSE, facts=("ant==1",), cell="py3.9-fr1-demo1.0")
     wrong = replace(CLAUSE, facts=("frame==2.*",))
     of = picture(conflicts=[wrong, other], answers={"py3.9-fr2-demo3.0": "locked"})
-    _, fell = disproved(of, KeptClauses(conflicts=(wrong, other)))
+    _, fell = disproved(of, StoredClauses(conflicts=(wrong, other)))
     # The locked cell itself was answered by the clause until then.
     assert fell == ("py3.9-fr2-demo3.0", "py3.9-fr2-demo3.0+dated")
 
@@ -268,7 +267,7 @@ relaxations = [{ package = "ant", to = "any" }]
         because=f"demo 1.0 depends on {package}>2",
     )
     cell = parse_cell("py3.8-fr2-demo1.0+relaxed", facts.matrix)
-    known = Consequences(facts, KeptClauses(conflicts=(clause,), files=(FILE,))).of(cell)
+    known = Consequences(facts, StoredClauses(conflicts=(clause,), files=(FILE,))).of(cell)
     assert known is not None
     assert str(known.outcome) == told
 

@@ -12,11 +12,10 @@ from compat.declare.load import Declared
 from compat.index.discover import discover
 from compat.plan.plan import plan
 from compat.results.answer import beside
-from compat.results.compare import LaneReport, _compared, lane_report
-from compat.results.due import agenda
+from compat.results.compare import VariantReport, _compared, variant_report
 from compat.results.judge import EvaluationContext
 from compat.results.record import Record
-from compat.results.snapshot import Snapshot, snapshot
+from compat.results.snapshot import Snapshot, agenda, snapshot
 
 WORLD = world("patches")
 PRESENT = EvaluationContext(suite_digest=SUITE, day=START.date() + datetime.timedelta(days=10))
@@ -37,8 +36,8 @@ def pictured(*runs: Record, lowest: bool = True) -> Snapshot:
     return snapshot(Declared(matrix=matrix), catalogue, fates, locks, by_cell, PRESENT)
 
 
-def reported(*runs: Record) -> LaneReport:
-    return lane_report(pictured(*runs), lambda cell: None)
+def reported(*runs: Record) -> VariantReport:
+    return variant_report(pictured(*runs), lambda cell: None)
 
 
 def test_what_fails_beside_a_cell_that_works_is_broken_and_one_alert_says_so() -> None:
@@ -109,8 +108,8 @@ def test_what_does_not_show_that_the_lane_is_at_fault_is_no_alert(runs: list[Rec
 def test_a_lane_colours_no_place_and_is_no_part_of_the_grid() -> None:
     known = pictured(ran("pass", cell=LOWEST, capabilities=WORKS))
     assert known.by_id[LOWEST].kind == "works"
-    assert all(not entry.cell.is_in_lane for entry in known.entries)
-    assert all(not entry.cell.is_in_lane for entry in known.known)
+    assert all(not entry.cell.is_variant for entry in known.entries)
+    assert all(not entry.cell.is_variant for entry in known.known)
     assert LOWEST not in [entry.cell.id for entry in beside(known, known.by_id[LOWEST])]
     assert known.limited_to([LOWEST]).by_id[LOWEST] == known.by_id[LOWEST]
     assert not known.limited_to([LOWEST]).entries

@@ -1,6 +1,6 @@
 """The part of a log that is kept and shown."""
 
-from compat.results.judged import around_first_error
+from compat.results.judge import around_first_error
 
 NOISE = """----------------------------------------
 Exception occurred during processing of request from ('127.0.0.1', 50398)

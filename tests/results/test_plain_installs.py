@@ -10,11 +10,10 @@ from support.world import catalogue_of, matrix_of, world
 from compat.declare.load import Declared
 from compat.errors import DeclarationError
 from compat.plan.plan import plan
-from compat.results.clauses import Clause, KeptClauses
 from compat.results.infer import with_answers
 from compat.results.installs import Install, install_causes, plain_installs
 from compat.results.judge import EvaluationContext
-from compat.results.learnt import PlainAnswer, decode_answers, encode_answers
+from compat.results.learnt import Clause, PlainAnswer, StoredClauses, decode_answers, encode_answers
 from compat.results.snapshot import Snapshot, snapshot
 
 CELL = "py3.8-dep1-demo1.0"
@@ -136,7 +135,7 @@ def pinned(second: str, clause: Clause, asked: tuple[PlainAnswer, ...] = ()) -> 
     fates = plan(matrix, known).fates
     of = snapshot(Declared(matrix=matrix), known, fates, {}, {}, present)
     return with_answers(
-        of, {answer.cell: answer for answer in asked}, KeptClauses(conflicts=(clause,))
+        of, {answer.cell: answer for answer in asked}, StoredClauses(conflicts=(clause,))
     )
 
 

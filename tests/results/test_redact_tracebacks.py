@@ -14,8 +14,8 @@ import msgspec
 import pytest
 from support.evidence import FINE
 
-from compat.cli.machine import machine_places
-from compat.results.judged import judged, record_of
+from compat.cli.machine import machine_paths
+from compat.results.judge import judged, record_of
 from compat.results.record import encode_record
 from compat.results.redact import redacted
 from compat.run.evidence import Evidence, Raised, Step, Trial
@@ -195,9 +195,9 @@ def test_this_machine_names_its_own_folders(
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    machine_places.cache_clear()
-    named = machine_places()
-    machine_places.cache_clear()
+    machine_paths.cache_clear()
+    named = machine_paths()
+    machine_paths.cache_clear()
     assert str(tmp_path) in named
     assert f"/{Path(__file__).parts[1]}" in named
     assert (

@@ -18,10 +18,10 @@ from support.made_records import (
 )
 
 from compat.results.answer import STATE_WORDS, Answer, verdict_clause
-from compat.results.due import due_of, due_order
 from compat.results.judge import EvaluationContext, judge
 from compat.results.record import Record
 from compat.results.runs import History
+from compat.results.snapshot import due_of, due_order
 
 TODAY = START.date() + datetime.timedelta(days=10)
 PRESENT = EvaluationContext(suite_digest=SUITE, day=TODAY)

@@ -25,7 +25,7 @@ from support.made_records import (
 )
 
 from compat.plan.feasible import Obstacle
-from compat.results.answer import Answer, KnownRefusal
+from compat.results.answer import Answer, KnownFailure
 from compat.results.judge import EvaluationContext, judge
 from compat.results.record import Record
 from compat.results.runs import History
@@ -233,7 +233,7 @@ class TestInTheWay:
         failed = parse_outcome(outcome)
         assert isinstance(failed, Failed)
         cell = f"{CELL}{recipe}"
-        refusal = KnownRefusal(
+        refusal = KnownFailure(
             outcome=failed, because=because, on=DAY, ground="asked", witness=cell
         )
         return judge(cell_of(cell), History(), present, refusal=refusal)

@@ -8,9 +8,9 @@ from pathlib import Path
 from packaging.version import Version
 from support.lair import PYTHON, THEN, Lair
 
-from compat.run.canary import canary
 from compat.run.cell_run import CellRun
 from compat.run.classify import classify
+from compat.run.job import canary
 
 WORKERS, TIMES = 4, 100
 

@@ -7,11 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_classify import GOOD, but, ran
 
-from compat.results.judged import judged, record_of
+from compat.results.judge import judged, record_of
 from compat.run.classify import classify
 from compat.run.evidence import Raised
-from compat.run.outcome import CAUSES, STAGES, Failed, Passed, brief, parse_outcome
-from compat.run.signatures import EXCEPTIONS, match_signature
+from compat.run.outcome import (
+    CAUSES,
+    EXCEPTIONS,
+    STAGES,
+    Failed,
+    Passed,
+    brief,
+    match_signature,
+    parse_outcome,
+)
 
 # Parts of labels and of escapes come up often, so that a wrong escape is found.
 PARTS = st.lists(

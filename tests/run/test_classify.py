@@ -13,14 +13,18 @@ from compat.run.classify import classify
 from compat.run.evidence import DeadChild, Ended, Evidence, Installed, Raised, Step, Trial
 from compat.run.outcome import (
     CAUSES,
+    DEATHS,
+    EXCEPTIONS,
+    INSTALL,
     STAGES,
     Failed,
     Passed,
+    Signature,
     is_doubtful,
     is_spurious,
+    match_signature,
     parse_outcome,
 )
-from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, Signature, match_signature
 
 OUTCOMES = st.just(Passed()) | st.builds(
     Failed,

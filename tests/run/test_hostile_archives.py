@@ -127,7 +127,7 @@ def test_an_install_that_a_limit_ended_is_not_tried_again(
         asked.append(command)
         return msgspec.structs.replace(ended, by="disk", exit_code=None, signal=9)
 
-    monkeypatch.setattr("compat.run.steps.run_limited", limited)
+    monkeypatch.setattr("compat.run.installation.run_limited", limited)
     evidence = Lair(tmp_path, "L0", pytest_and_its_needs()).run({}, {"test_a.py": GREEN})
     assert str(classify(evidence)) == "install-fail:disk"
     assert len(asked) == 1

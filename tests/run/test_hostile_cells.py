@@ -17,9 +17,9 @@ import pytest
 from support.hostile import allowed
 from support.lair import Lair, used_lair
 
-from compat.results.judged import judged, record_of
+from compat.results.judge import judged, record_of
 from compat.results.record import INSTALLED
-from compat.run import steps
+from compat.run import installation
 from compat.run.classify import classify
 from compat.run.evidence import Ended, Evidence, Isolation
 from compat.run.installed import Environment
@@ -247,7 +247,7 @@ class TestOneCellAndTheNext:
             rooms.append((command, room))
             return run_limited(command, room, *rest, **options)
 
-        monkeypatch.setattr(steps, "run_limited", noted)
+        monkeypatch.setattr(installation, "run_limited", noted)
         lair.run({}, {"test_a.py": GREEN}, is_local=True)
         (own,) = (room for command, room in rooms if "local.txt" in command)
         cell = lair.folder / "sandbox" / "cells" / "worker-1" / "cell"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from compat.run.interpreter import processor_level
+from compat.run.job import processor_level
 
 V2 = "fpu lm sse2 cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3"
 V3 = f"{V2} avx avx2 bmi1 bmi2 f16c fma abm movbe xsave"

@@ -13,7 +13,7 @@ import pytest
 from support import hostile
 from support.hostile import PLENTY, Place
 
-from compat.cli.machine import readable_places
+from compat.cli.machine import readable_paths
 from compat.run import keeper
 from compat.run.isolation import NETWORK, SYSTEM, made_up
 from compat.run.supervise import run_limited
@@ -134,7 +134,7 @@ def test_a_cell_reaches_what_the_page_lists_and_nothing_else(
             room = sandboxed.room(
                 cwd=home,
                 writable=(home,),
-                readable=(cell, *map(Path, readable_places(sys.executable))),
+                readable=(cell, *map(Path, readable_paths(sys.executable))),
                 network=network,
             )
             sandboxed.script("")
@@ -147,7 +147,7 @@ def test_a_cell_reaches_what_the_page_lists_and_nothing_else(
         victim.kill()
         victim.wait()
 
-    own = {str(path) for path in (cell, home, *map(Path, readable_places(sys.executable)))}
+    own = {str(path) for path in (cell, home, *map(Path, readable_paths(sys.executable)))}
     own |= {sys.prefix, sys.base_prefix, str(Path(hostile.run_limited.__code__.co_filename).parent)}
     own |= {str(Path(path).resolve()) for path in own}
     private, made = listed("write"), listed("made up")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from compat import files
-from compat.run.scratch import Scratch, remove_dead_folders
+from compat.run.cached import Scratch, remove_dead_folders
 
 LEVELS = 3000
 
@@ -82,7 +82,7 @@ def test_processes_do_not_share_a_folder_and_a_sweep_leaves_the_living_alone(
 def test_what_a_killed_process_left_is_swept(tmp_path: Path) -> None:
     program = f"""
 from pathlib import Path
-from compat.run.scratch import Scratch
+from compat.run.cached import Scratch
 scratch = Scratch(Path({str(tmp_path)!r}))
 (scratch.folder / "0" / "cell").mkdir(parents=True)
 print("ready", flush=True)

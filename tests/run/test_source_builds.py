@@ -19,10 +19,10 @@ from test_classify import but, step
 from compat.index.pypi import PyPISource
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Lock
-from compat.lock.refusals import own_error, refusal_of_uv, tool_at_fault
+from compat.lock.resolvers import own_error, refusal_of_uv, tool_at_fault
 from compat.lock.sources import NamedBuilds
 from compat.lock.uv import UvLocker
-from compat.results.judged import judged, record_of
+from compat.results.judge import judged, record_of
 from compat.run.builds import Builder, Workshop
 from compat.run.cell_run import CellRun
 from compat.run.classify import classify

@@ -11,7 +11,7 @@ from support import hostile
 from support.hostile import CONTAINED, EACH_LEVEL, PATH, PLENTY, Place
 
 from compat.files import remove_tree
-from compat.run import meter, processes
+from compat.run import keeper, meter
 from compat.run.evidence import DeadChild, Isolation
 from compat.run.meter import Disk, taken
 from compat.run.supervise import levels, run_limited
@@ -261,7 +261,7 @@ class TestMemory:
         self, monkeypatch: pytest.MonkeyPatch, missing: str
     ) -> None:
         """Each reading is the last that finds the process, whichever order they have."""
-        myself = processes.process(os.getpid())
+        myself = keeper.process(os.getpid())
         assert myself is not None
         descriptor = os.memfd_create("m")
         try:
@@ -271,7 +271,7 @@ class TestMemory:
                 held, read, gone = meter.Held(), meter._read, []
                 held.add_files(myself)
 
-                def ending(member: processes.Process, name: str) -> bytes:
+                def ending(member: keeper.Process, name: str) -> bytes:
                     gone.extend([name] if name == missing else [])
                     return b"" if gone else read(member, name)
 
@@ -284,7 +284,7 @@ class TestMemory:
     def test_a_process_that_forbids_to_be_looked_at_counts_in_full(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        myself = processes.process(os.getpid())
+        myself = keeper.process(os.getpid())
         assert myself is not None
         read = meter._read
         monkeypatch.setattr(

@@ -14,7 +14,7 @@ from support.hostile import EACH_LEVEL, NAMESPACED, PLENTY, Place
 
 from compat.run import keeper
 from compat.run.evidence import Isolation
-from compat.run.isolation import prefix_places
+from compat.run.isolation import prefix_paths
 from compat.run.supervise import run_limited
 
 
@@ -208,10 +208,10 @@ class TestASandbox:
 
     def test_of_a_home_folder_only_what_belongs_to_a_python_is_seen(self) -> None:
         home = Path(pwd.getpwuid(os.getuid()).pw_dir)
-        assert prefix_places(home / "a-python") == (home / "a-python",)
+        assert prefix_paths(home / "a-python") == (home / "a-python",)
         for folder in (home, home.parent):
-            assert folder not in prefix_places(folder)
-            assert {folder / "bin", folder / "lib"} <= set(prefix_places(folder))
+            assert folder not in prefix_paths(folder)
+            assert {folder / "bin", folder / "lib"} <= set(prefix_paths(folder))
 
 
 @pytest.mark.parametrize("level", [pytest.param("L1"), pytest.param("L0")])

@@ -12,7 +12,7 @@ from support import hostile
 from support.hostile import CONTAINED, EACH_LEVEL, NAMESPACED, ORPHANS, PATH, Place
 
 from compat.run import meter
-from compat.run.processes import process
+from compat.run.keeper import process
 
 
 @pytest.fixture(params=EACH_LEVEL)

@@ -13,13 +13,13 @@ from support.memory_locker import MemoryLocker
 from support.world import catalogue_of, matrix_of
 
 from compat.index.release import Catalogue
-from compat.lock.demands import Demands
 from compat.lock.lockfile import Cause, Inputs, Lock, Refusal
+from compat.lock.mixed import Demands
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import every_cell
-from compat.results.clauses import Clause
-from compat.search.learning import Probed, RefusalLearner
+from compat.results.learnt import Clause
+from compat.search.learning import ClauseLearner, Probed
 
 DAY = datetime.date(2026, 11, 23)
 LIBRARIES = ("ant", "bee", "cat", "dog")
@@ -105,11 +105,11 @@ def name_of(line: str) -> str:
     return canonicalize_name(Requirement(line).name)
 
 
-def learner_of(facts: Feasibility, locker: MemoryLocker, *known: Clause) -> RefusalLearner:
-    return RefusalLearner(facts, locker.lock, known, DAY, str)
+def learner_of(facts: Feasibility, locker: MemoryLocker, *known: Clause) -> ClauseLearner:
+    return ClauseLearner(facts, locker.lock, known, DAY, str)
 
 
-def learn(learner: RefusalLearner, facts: Feasibility, cell: str) -> Probed:
+def learn(learner: ClauseLearner, facts: Feasibility, cell: str) -> Probed:
     return learner.learn(parse_cell(cell, facts.matrix))
 
 

@@ -4,13 +4,7 @@ import pytest
 from packaging.version import Version
 
 from compat.errors import DeclarationError
-from compat.search.needs import (
-    MOST_PLACES,
-    Needs,
-    decode_needs,
-    encode_needs,
-    release_needs,
-)
+from compat.search.why import MOST_PLACES, Needs, decode_needs, encode_needs, release_needs
 
 ANNOTATED = b"def f(x: list[int]): ...\n"
 

@@ -12,7 +12,7 @@ from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.recipe import inputs_of
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.feasible import Feasibility
-from compat.search.learning import CellProber, RefusalLearner
+from compat.search.learning import CellProber, ClauseLearner
 
 DAY = datetime.date(2026, 11, 23)
 MATRIX = """
@@ -63,7 +63,7 @@ def resolve(inputs: Inputs) -> Lock | Refusal:
 
 
 def prober_of(locker: MemoryLocker) -> CellProber:
-    learner = RefusalLearner(FACTS, MemoryLocker(resolve).lock, (), DAY, str)
+    learner = ClauseLearner(FACTS, MemoryLocker(resolve).lock, (), DAY, str)
     return CellProber(FACTS, learner, locker, SOURCE.package, DAY)
 
 

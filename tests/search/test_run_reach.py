@@ -11,11 +11,7 @@ from support.known import DAY, SUITE, ran
 from support.world import FRAME_MATRIX, catalogue_of, matrix_of
 
 from compat.declare.load import Declared
-from compat.fleet.explore import (
-    Explorer,
-    LockAnswer,
-    open_work,
-)
+from compat.fleet.choices import Explorer, LockAnswer, open_work
 from compat.plan.cell import Cell
 from compat.plan.plan import plan
 from compat.results.infer import with_expectations

@@ -2,12 +2,7 @@
 
 import pytest
 
-from compat.search.needs import (
-    MOST_SOURCE_BYTES,
-    Need,
-    NeedKind,
-    needs_of,
-)
+from compat.search.why import MOST_SOURCE_BYTES, Need, NeedKind, needs_of
 
 
 def newer(source: str) -> set[tuple[int, NeedKind, str]]:

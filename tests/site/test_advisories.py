@@ -14,7 +14,7 @@ from packaging.version import Version
 from support.editions import URL, edition, files
 from support.known import Shelf, lock_of, proven, ran
 
-from compat.site.exports.advisories import advisories, met
+from compat.site.exports import advisories, met
 from compat.site.serve import AdvisoryService
 
 RED, PYTHON, DEP = "py3.9-dep2-demo2.0", "py3.8-dep2-demo2.0", "py3.9-dep1-demo2.0"

@@ -23,15 +23,13 @@ from compat.cli.verdicts import verdict_row
 from compat.declare.load import decode_matrix
 from compat.results.answer import Answer, representative_of_release
 from compat.results.judge import EvaluationContext
-from compat.site.api.documents import api, cell_files
-from compat.site.edition import MatrixReport
-from compat.site.exports.database import database
-from compat.site.exports.feeds import FeedEntry, feed_entries
-from compat.site.exports.pictures import NO_DATA, matrix_badges
-from compat.site.history import events
-from compat.site.pages.advice import GOAL_WORDS
-from compat.site.pages.results import failing
+from compat.site.documents import api, cell_files
+from compat.site.edition import MatrixReport, events
+from compat.site.exports import FeedEntry, database, feed_entries
 from compat.site.paths import api_path, cell_page
+from compat.site.pictures import NO_DATA, matrix_badges
+from compat.site.reports import GOAL_WORDS
+from compat.site.results import failing
 from compat.value import encode
 
 # What fails in every combination of a release, as far as no cell refutes it.

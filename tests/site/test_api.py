@@ -15,14 +15,10 @@ from support.known import CELLS, DAY, Shelf, lock_of, proven, ran, shelves, stat
 from support.printed import printed
 
 from compat.plan.cell import RECIPES
-from compat.results.table import capability_table
-from compat.site.api.documents import DOCUMENTS, PATHS, api, cell_files
-from compat.site.pages.results import (
-    capability_ids,
-    capability_list,
-    capability_view,
-)
+from compat.results.answers import capability_table
+from compat.site.documents import DOCUMENTS, PATHS, api, cell_files
 from compat.site.paths import api_path, page
+from compat.site.results import capability_ids, capability_list, capability_view
 from compat.value import encode
 
 NEW = "py3.9-dep2-demo2.0"
@@ -119,7 +115,7 @@ class TestBytes:
         assert len(found["api/v1/demo/index.json"]) < 40 * 1024
 
     def test_many_cells_are_told_in_several_files(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("compat.site.api.documents.ROWS", 2)
+        monkeypatch.setattr("compat.site.documents.ROWS", 2)
         found = documents(proven(*(cell.id for cell in CELLS[:5])))
         seen, path = [], "api/v1/demo/cells.json"
         while path is not None:

@@ -6,13 +6,12 @@ import msgspec
 from support.editions import TOLD, URL
 from support.known import CELLS, DAY, Shelf
 
-from compat.lock.demands import Demands
-from compat.results.clauses import Clause, KeptClauses
+from compat.lock.mixed import Demands
 from compat.results.infer import with_answers
-from compat.results.learnt import Audit, AuditedCell
+from compat.results.learnt import Audit, AuditedCell, Clause, StoredClauses
 from compat.site.edition import Edition, MatrixReport
-from compat.site.pages.page_list import pages
-from compat.site.pages.render import Printer, assets
+from compat.site.page_list import pages
+from compat.site.render import Printer, assets
 
 ASKED = AuditedCell(
     cell="py3.8-dep1-demo1.0",
@@ -39,7 +38,7 @@ def causes(audit: Audit | None) -> str:
         cell=CELLS[0].id,
         on=DAY,
     )
-    inferred = with_answers(known, {}, KeptClauses(conflicts=(clause,)))
+    inferred = with_answers(known, {}, StoredClauses(conflicts=(clause,)))
     edition = Edition([MatrixReport(inferred, shelf, {}, TOLD, None, audit)], URL, DAY)
     [page] = [page for page in pages(edition) if page.path == "demo/causes/index.html"]
     return Printer(edition, assets()).html(page).decode()

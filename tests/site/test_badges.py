@@ -10,17 +10,7 @@ from support.editions import edition, files, matrix_report
 from support.known import Shelf, lock_of, proven, ran
 from support.printed import every_state
 
-from compat.site.exports.pictures import (
-    AMBER,
-    BLUE,
-    GREY,
-    RED,
-    Badge,
-    badges,
-    endpoint,
-    matrix_badges,
-    svg,
-)
+from compat.site.pictures import AMBER, BLUE, GREY, RED, Badge, badges, endpoint, matrix_badges, svg
 
 NEW, OLD = "py3.9-dep2-demo2.0", "py3.8-dep1-demo1.0"
 

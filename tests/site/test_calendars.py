@@ -6,7 +6,7 @@ from icalendar import Calendar
 from support.editions import EARLY, MOVING, POLICY, edition, files
 from support.known import Shelf
 
-from compat.site.exports.feeds import calendars
+from compat.site.exports import calendars
 
 
 def calendar(shelf: Shelf | None = None, day: datetime.date = EARLY) -> list[dict[str, str]]:

@@ -17,17 +17,15 @@ from support.memory_source import MemorySource
 from support.printed import SITE
 
 from compat.index.release import Artifact, Package, Release
-from compat.lock.lock_text import decode_lock
+from compat.lock.lockfile import decode_lock
 from compat.run.evidence import Metric
 from compat.site import publication
-from compat.site.edition import SiteFile
-from compat.site.exports.database import downloads
-from compat.site.exports.lock_files import files as installs
-from compat.site.exports.lock_files import fitted, keep_wheels, kept_wheels
-from compat.site.exports.pictures import card_lines
-from compat.site.pages.render import Printer
-from compat.site.publication import sitemap
-from compat.site.writer import is_page
+from compat.site.edition import SiteFile, fitted, store_wheels, stored_wheels
+from compat.site.edition import lock_site_files as installs
+from compat.site.exports import downloads
+from compat.site.pictures import card_lines
+from compat.site.publication import is_page, sitemap
+from compat.site.render import Printer
 
 NEW, OLD = "py3.9-dep2-demo2.0", "py3.8-dep1-demo1.0"
 RUN = ran(
@@ -181,12 +179,12 @@ def test_a_lock_is_published_with_the_files_that_its_python_and_platform_take(
     pins = [replace(p, hashes=tuple(names.values())) if p.name == "dep" else p for p in plain.pins]
     lock = replace(plain, pins=tuple(pins))
     for _ in range(2):
-        keep_wheels(tmp_path, [lock], Source({}, {}))
+        store_wheels(tmp_path, [lock], Source({}, {}))
     assert asked == ["dep"]
     shelf = Shelf([ran(lock)], [lock])
     of = edition(shelf)
     whole = files(of, installs)[f"lock/demo/{NEW}.txt"].decode()
-    of.reports[0].wheels = kept_wheels(tmp_path)
+    of.reports[0].wheels = stored_wheels(tmp_path)
     cut = files(of, installs)[f"lock/demo/{NEW}.txt"].decode()
     assert decode_lock(whole, "whole") == lock
     published = decode_lock(cut, "cut")
@@ -194,4 +192,4 @@ def test_a_lock_is_published_with_the_files_that_its_python_and_platform_take(
     assert replace(published, pins=lock.pins) == lock
     assert f"# complete-digest: {lock.digest}\n" in cut
     built = replace(lock, builds=("dep",))
-    assert fitted(built, kept_wheels(tmp_path)) == built
+    assert fitted(built, stored_wheels(tmp_path)) == built

@@ -9,7 +9,7 @@ from support.editions import URL, edition, files
 from support.examples import examples
 from support.known import DAY, Shelf, lock_of, proven, ran, shelves
 
-from compat.site.exports.feeds import feeds
+from compat.site.exports import feeds
 
 NEW = "py3.9-dep2-demo2.0"
 ATOM = "{http://www.w3.org/2005/Atom}"

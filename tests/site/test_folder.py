@@ -8,7 +8,7 @@ import pytest
 
 from compat.errors import CompatError
 from compat.site.edition import SiteFile
-from compat.site.writer import Written, nearest, read_urls, write_edition
+from compat.site.publication import Written, nearest, read_urls, write_edition
 
 
 def made(path: str, text: str = "x") -> SiteFile:

@@ -14,11 +14,11 @@ from support.editions import edition
 from support.known import MATRIX, Shelf, proven
 from support.printed import Addresses, every_state, printed, whole
 
-from compat.advise.message import flat, signs
+from compat.advise.package_list import flat, signs
 from compat.run.outcome import Failed, parse_outcome
 from compat.site.edition import Edition
-from compat.site.exports.pictures import HEIGHT, WIDTH
-from compat.site.exports.search_index import vanished
+from compat.site.exports import vanished
+from compat.site.pictures import HEIGHT, WIDTH
 
 TAG = re.compile(r"<[^>]+>")
 
@@ -175,7 +175,7 @@ class TestBuildOnIt:
         assert "works" in words(text(content, "embed/demo/index.html"))
 
     def test_a_spreadsheet_takes_no_text_for_a_formula(self) -> None:
-        from compat.site.exports.database import harmless
+        from compat.site.exports import harmless
 
         assert harmless("=1+1") == "'=1+1"
         assert harmless("works") == "works"

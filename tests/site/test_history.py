@@ -10,8 +10,8 @@ from support.known import OTHER_SUITE, OUTCOMES, SUITE, Shelf, lock_of, ran, sta
 from support.printed import printed
 
 from compat.results.judge import judge
-from compat.site import history
-from compat.site.history import events
+from compat.site import edition as module
+from compat.site.edition import events
 
 CELL = "py3.9-dep2-demo2.0"
 FAULT = "import-fail:abort"
@@ -69,7 +69,7 @@ def test_a_run_that_repeats_the_one_before_is_passed_over_and_nothing_with_it(
     known = Shelf(records, [LOCK]).picture()
     quick = events(known)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(history, "_is_repeated", lambda *_: False)
+        patched.setattr(module, "_is_repeated", lambda *_: False)
         assert events(known) == quick
 
 
@@ -77,7 +77,7 @@ def test_nightly_runs_that_say_the_same_are_judged_once(monkeypatch: pytest.Monk
     judged: list[int] = []
     worked_out = judge
     monkeypatch.setattr(
-        history,
+        module,
         "judge",
         lambda cell, runs, at: judged.append(len(runs)) or worked_out(cell, runs, at),
     )

@@ -25,12 +25,12 @@ from compat.declare.matrix import Floor, KnownIssue, Policy
 from compat.results.record import Capability
 from compat.run.evidence import Metric
 from compat.run.outcome import Failed
-from compat.site.api.documents import api, cell_files
-from compat.site.encode import fit
-from compat.site.exports import pictures
-from compat.site.exports.feeds import calendars, feeds
-from compat.site.exports.lock_files import files as installs
-from compat.site.exports.pictures import Badge, badges, endpoint, svg
+from compat.site import pictures
+from compat.site.documents import api, cell_files
+from compat.site.edition import fit
+from compat.site.edition import lock_site_files as installs
+from compat.site.exports import calendars, feeds
+from compat.site.pictures import Badge, badges, endpoint, svg
 
 NEW = "py3.9-dep2-demo2.0"
 RELAXED = "py3.8-dep2-demo1.0+relaxed"

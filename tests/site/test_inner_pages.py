@@ -13,7 +13,7 @@ from support.printed import every_state, printed, words
 from compat.declare.matrix import KnownIssue
 from compat.results.answer import Answer
 from compat.site.edition import Edition
-from compat.site.pages.results import look, place_view
+from compat.site.results import look, place_view
 
 
 @pytest.fixture(scope="module")

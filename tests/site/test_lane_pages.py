@@ -13,13 +13,13 @@ from support.printed import main_words, printed
 
 from compat.index.release import Package
 from compat.lock.lockfile import Lock
-from compat.results.compare import lane_report
-from compat.site.api.documents import api, cell_files
+from compat.results.compare import variant_report
+from compat.site.documents import api, cell_files
 from compat.site.edition import Edition, MatrixReport
-from compat.site.pages.page_list import LONGEST_TITLE
+from compat.site.page_list import LONGEST_TITLE
 from compat.value import encode
 
-LANES = msgspec.structs.replace(MATRIX, lowest=True)
+VARIANTS = msgspec.structs.replace(MATRIX, lowest=True)
 FRESH, LOWEST = "py3.9-dep2-demo2.0", "py3.9-dep2-demo2.0+lowest"
 OUTCOME = "import-fail:missing-attribute(dep.new)"
 SENTENCE = "the lowest declared versions break 1 of 1 cell that works with newer ones"
@@ -35,7 +35,7 @@ def lanes_edition(lock: Lock | None = None, outcome: str = OUTCOME, **run: Any) 
     lock = lock or floors("dep>=2.0")
     locks = [lock_of(FRESH), lock]
     shelf = Shelf([ran(locks[0]), ran(lock, outcome, **run)], locks)
-    return edition(shelf, matrix=LANES)
+    return edition(shelf, matrix=VARIANTS)
 
 
 def test_the_page_says_what_is_broken_and_holds_declared_against_installed() -> None:
@@ -59,7 +59,7 @@ def test_the_page_says_what_is_broken_and_holds_declared_against_installed() -> 
 
 
 def test_what_did_not_run_is_counted_and_not_called_tested() -> None:
-    text = main_words(printed(edition(Shelf(), matrix=LANES))[PAGE])
+    text = main_words(printed(edition(Shelf(), matrix=VARIANTS))[PAGE])
     assert "2 cells have no result yet; compat run demo '*+lowest' finds out." in text
     assert "cells that were tried" not in text
 
@@ -70,7 +70,7 @@ def test_the_document_of_the_api_is_what_the_command_prints() -> None:
     found = files(of, cell_files, api)
     document = json.loads(found[DOCUMENT])
     locks = {LOWEST: floors("dep>=2.0")}
-    told = json.loads(encode(lane_report(report.snapshot, locks.get)))
+    told = json.loads(encode(variant_report(report.snapshot, locks.get)))
     assert {key: document[key] for key in ("cells", "alerts")} == told
     assert (document["matrix"], document["schema_version"]) == ("demo", 1)
     (alert,) = document["alerts"]
@@ -105,7 +105,7 @@ def test_what_a_cell_reported_is_escaped_and_cut(subject: str) -> None:
 
 def test_where_no_pre_release_is_out_the_page_says_so() -> None:
     report = lanes_edition().reports[0]
-    snapshot = Shelf().picture(DAY, LANES)
+    snapshot = Shelf().picture(DAY, VARIANTS)
     catalogue = msgspec.structs.replace(
         snapshot.catalogue, prereleases=(Package(name="dep", releases=()),)
     )

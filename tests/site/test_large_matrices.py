@@ -14,14 +14,13 @@ from support.printed import SITE, Addresses, printed, whole
 
 from compat.lock.lockfile import Lock
 from compat.results.record import Record
-from compat.site.api import documents
-from compat.site.api.documents import api, cell_files
+from compat.site import documents, results
+from compat.site.documents import api, cell_files
 from compat.site.edition import Edition
-from compat.site.pages import results
-from compat.site.pages.render import Printer
-from compat.site.pages.results import Neighbours, grid, grid_parts
 from compat.site.paths import api_path, cell_page
 from compat.site.publication import edition_files
+from compat.site.render import Printer
+from compat.site.results import Neighbours, grid, grid_parts
 
 EVERY = proven(*(cell.id for cell in CELLS))
 

@@ -12,11 +12,9 @@ from support.examples import examples
 from support.known import DAY, Shelf, lock_of, ran, shelves
 from support.printed import SITE, every_state
 
-from compat.site.api import documents
-from compat.site.exports import pictures
-from compat.site.pages.render import Printer
-from compat.site.publication import edition_files
-from compat.site.writer import Written, write_edition
+from compat.site import documents, pictures
+from compat.site.publication import Written, edition_files, write_edition
+from compat.site.render import Printer
 
 BROKEN = "py3.8-dep2-demo2.0+relaxed"
 

@@ -16,11 +16,11 @@ from compat.cli.verdicts import verdict_row
 from compat.results.answer import representative
 from compat.results.installs import plain_installs
 from compat.run.outcome import is_spurious
-from compat.site.api.documents import api, cell_files
+from compat.site.documents import api, cell_files
 from compat.site.edition import Edition
-from compat.site.pages.page_list import pages
-from compat.site.pages.render import Printer, assets
-from compat.site.pages.results import grid, release_grid
+from compat.site.page_list import pages
+from compat.site.render import Printer, assets
+from compat.site.results import grid, release_grid
 from compat.site.status import STYLES, is_admitted, place_style
 
 CELL = "py3.8-dep1-demo1.0"

@@ -12,7 +12,7 @@ from support.editions import edition, files
 from support.known import CATALOGUE, MATRIX, Shelf
 from support.printed import main_words, printed
 
-from compat.declare.platforms import PlatformNames
+from compat.declare.matrix import PlatformNames
 from compat.plan.cell import split_platform
 from compat.results.installs import (
     Install,
@@ -24,9 +24,9 @@ from compat.results.installs import (
     platform_facts,
 )
 from compat.results.learnt import LOCKED, PlainAnswer
-from compat.site.api.documents import api, cell_files
+from compat.site.documents import api, cell_files
 from compat.site.edition import Edition
-from compat.site.install_words import install_line
+from compat.site.status import install_line
 
 NAMES: PlatformNames = ("macos-arm64", "windows-x86_64")
 DECLARED = msgspec.structs.replace(MATRIX, platforms=NAMES)

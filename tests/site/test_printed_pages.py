@@ -3,6 +3,7 @@ gives the same.
 """
 
 import re
+from inspect import isfunction
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from support.examples import examples
 from support.known import Shelf, proven, shelves
 from support.printed import Addresses, broken_links, every_state, page_of, printed, whole, words
 
+from compat.site import render
 from compat.site.edition import Edition
 
 GRIDS = ("demo/grid/py3.8/index.html", "demo/grid/py3.9/index.html")
@@ -139,3 +141,10 @@ def test_no_link_inside_the_site_is_broken(of: Edition) -> None:
 def test_any_store_can_be_printed(shelf: Shelf) -> None:
     for path, html in printed(edition(shelf)).items():
         assert html.rstrip().endswith("</html>"), path
+
+
+def test_no_two_functions_that_templates_use_share_a_name() -> None:
+    modules = render._MODULES
+    names = [n for m in modules for n, f in vars(m).items() if n[0] != "_" and isfunction(f)]
+    owners = {n: {vars(m)[n].__module__ for m in modules if n in vars(m)} for n in names}
+    assert {n: owner for n, owner in owners.items() if len(owner) > 1} == {}

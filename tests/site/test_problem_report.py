@@ -16,7 +16,7 @@ from support.printed import every_state, printed
 
 from compat.github.markdown import faults, title_faults
 from compat.site.edition import Edition
-from compat.site.pages.page_list import Page, problem_link
+from compat.site.page_list import Page, problem_link
 
 BROKEN = "py3.8-dep2-demo2.0+relaxed"
 LINK = re.compile(r'href="(https://github\.com/[^"]*/issues/new[^"]*)"')

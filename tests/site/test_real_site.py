@@ -15,7 +15,7 @@ from support.real_site import DAY, MATRICES, URL
 
 from compat.cli import publish
 from compat.results.record_files import RecordFiles
-from compat.site.writer import KIB, weights
+from compat.site.publication import KIB, weights
 
 pytestmark = pytest.mark.slow
 

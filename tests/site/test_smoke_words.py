@@ -12,8 +12,8 @@ from support.known import Shelf, lock_of, ran, shelves, statuses
 from support.one_truth import differences
 from support.printed import Addresses, printed, put, whole
 
-from compat.site.exports.feeds import feed_entries
-from compat.site.exports.pictures import matrix_badges
+from compat.site.exports import feed_entries
+from compat.site.pictures import matrix_badges
 from compat.site.status import STYLES, place_style
 
 PLACE, NEIGHBOUR = "py3.8-dep1-demo1.0", "py3.9-dep2-demo1.0+relaxed"

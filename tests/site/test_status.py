@@ -9,8 +9,8 @@ from support.printed import every_state
 from compat.lock.lockfile import Lock
 from compat.results.answer import Answer, Kind
 from compat.results.infer import with_locks
-from compat.site.exports.pictures import matrix_badges
-from compat.site.pages.results import grid, recipe_words
+from compat.site.pictures import matrix_badges
+from compat.site.results import grid, recipe_words
 from compat.site.status import STATES, STYLES, StatusStyle, place_style, style_of
 
 PLACE = "py3.8-dep1-demo1.0"

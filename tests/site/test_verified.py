@@ -11,7 +11,7 @@ from support.editions import edition, files
 from support.known import Shelf, proven
 
 from compat.site.edition import SiteFile
-from compat.site.writer import FILES, URLS, verified, write_edition
+from compat.site.publication import FILES, URLS, verified, write_edition
 
 CELL = "py3.9-dep2-demo2.0"
 DOCUMENT = f"api/v1/demo/cells/{CELL}.json"

@@ -17,8 +17,8 @@ from support.printed import every_state, whole
 
 from compat.results.answer import BRIEF_WORDS, STATE_WORDS, Answer
 from compat.site.edition import Edition
-from compat.site.exports.pictures import matrix_badges
-from compat.site.pages.page_list import LONGEST_TITLE, titled
+from compat.site.page_list import LONGEST_TITLE, titled
+from compat.site.pictures import matrix_badges
 from compat.site.status import style_of, style_then
 from compat.site.wording import day, plain_dates
 

@@ -7,11 +7,11 @@ from packaging.version import Version
 from support.editions import EARLY, MOVING, POLICY, TOLD, URL, files
 from support.known import DAY, MATRIX, Shelf
 
-from compat.search.needs import Needs, release_needs
-from compat.site.api.documents import api, cell_files
+from compat.search.why import Needs, release_needs
+from compat.site.documents import api, cell_files
 from compat.site.edition import Edition, MatrixReport
-from compat.site.pages.page_list import pages
-from compat.site.pages.render import Printer, assets
+from compat.site.page_list import pages
+from compat.site.render import Printer, assets
 
 HOSTILE = "demo/<script>alert(1)</script>.py"
 SENTENCE = "Python 3.9 is needed by annotations only: 1 annotation in 1 file"

@@ -16,17 +16,10 @@ from support.known import Shelf
 
 from compat.results.record import Capability
 from compat.run.outcome import CAUSES, STAGES, Failed
-from compat.site.pages.render import Printer, assets, printable, sentence, ticked
-from compat.site.pages.reports import nice
-from compat.site.pages.results import Doc, capability_statements
-from compat.site.wording import (
-    cause_sentence,
-    count,
-    day,
-    listed,
-    plain_dates,
-    ranges,
-)
+from compat.site.render import Printer, assets, printable, sentence, ticked
+from compat.site.reports import nice
+from compat.site.results import Doc, capability_statements
+from compat.site.wording import cause_sentence, count, day, listed, plain_dates, ranges
 
 CHART: dict[str, Any] = {
     "id": "c",

@@ -8,7 +8,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from compat.declare.suite_table import Suite
+from compat.declare.matrix import Suite
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.run.cell_run import CellRun
 from compat.run.job import Bench, Job

@@ -2247,7 +2247,7 @@ def why_a_floor(site: Site, block: Block, said: Said) -> bool:
 
 
 @rule(rf"(\S+) (\S+) came out on ({DAY})(?: \(.+\))?\.", "roadmap")
-def came_out(site: Site, block: Block, said: Said) -> bool:
+def release_day(site: Site, block: Block, said: Said) -> bool:
     return released_on(site, said[1], said[2]) == iso(said[3])
 
 

@@ -15,7 +15,7 @@ from packaging.version import Version
 from compat.declare.load import Declared, decode_matrix
 from compat.declare.matrix import Floor, Hold, KnownBad, Policy, Window
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
-from compat.plan.plan import Fate, plan
+from compat.plan.plan import CellStatus, plan
 from compat.results.judge import EvaluationContext
 from compat.results.record import Attempt, Capability, Record
 from compat.results.snapshot import Snapshot, snapshot
@@ -98,7 +98,7 @@ def catalogue() -> Catalogue:
 
 
 @functools.cache
-def fates() -> tuple[Fate, ...]:
+def fates() -> tuple[CellStatus, ...]:
     """The plan of the world, which its floors do not change."""
     return plan(decode_matrix(MATRIX.encode(), "world"), catalogue()).fates
 

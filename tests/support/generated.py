@@ -20,10 +20,9 @@ from packaging.version import Version
 
 from compat.declare.load import decode_matrix
 from compat.declare.matrix import Matrix
-from compat.index.kept import encode_catalogue
+from compat.index.discover import encode_catalogue
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
-from compat.lock.lock_text import encode_lock
-from compat.lock.lockfile import Inputs, Lock, Pin
+from compat.lock.lockfile import Inputs, Lock, Pin, encode_lock
 from compat.plan.cell import RECIPES, Cell, Coordinate
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import every_cell

@@ -16,7 +16,7 @@ import pytest
 
 from compat.run.evidence import Ended, Isolation, Limits
 from compat.run.isolation import HIGHEST_FIRST, Room
-from compat.run.processes import processes
+from compat.run.keeper import processes
 from compat.run.supervise import levels, run_limited
 
 PATH = "/usr/local/bin:/usr/bin:/bin"

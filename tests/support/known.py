@@ -16,9 +16,8 @@ from packaging.version import Version
 from compat import files
 from compat.declare.load import Declared
 from compat.declare.matrix import Policy
-from compat.index.kept import encode_catalogue
-from compat.lock.lock_text import encode_lock
-from compat.lock.lockfile import Inputs, Lock, Pin
+from compat.index.discover import encode_catalogue
+from compat.lock.lockfile import Inputs, Lock, Pin, encode_lock
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.plan import plan
 from compat.results.infer import with_answers, with_locks

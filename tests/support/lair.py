@@ -11,14 +11,13 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from compat.declare.suite_table import Suite
+from compat.declare.matrix import Suite
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.run.cell_run import CellRun
 from compat.run.classify import classify
 from compat.run.evidence import Evidence, Isolation
-from compat.run.interpreter import bytecode_of
-from compat.run.job import Bench, Job
+from compat.run.job import Bench, Job, bytecode_of
 from support.hostile import landlock
 from support.zoo import wheel
 

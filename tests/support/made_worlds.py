@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from compat.lock.lockfile import Inputs, Lock, Pin
-from compat.plan.requirements import Asked
+from compat.plan.platform import Asked
 from compat.results.record import Record
 from compat.run.outcome import Outcome, Passed
 

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from compat.site.edition import Edition
-from compat.site.pages.render import Printer, assets
+from compat.site.render import Printer, assets
 from support.editions import edition, files
 from support.known import Shelf, lock_of, ran, statuses
 

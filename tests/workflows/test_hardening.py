@@ -11,8 +11,8 @@ from actions import ACTIONS, ELSEWHERE, EXAMPLE, HERE, OWN, WORKFLOWS, called_by
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from compat.cli.app import called, declared_by
 from compat.cli.arguments import SHARED
-from compat.cli.command_table import called, declared_by
 
 try:
     import tomllib

@@ -22,8 +22,7 @@ from support.github_api import GitHubApi, serving
 from support.made_records import cells_in
 from support.zoo import SERIES, pytest_and_its_needs, repacked, serve, wheel
 
-from compat.lock.lock_text import decode_pins
-from compat.lock.lockfile import lock_digest
+from compat.lock.lockfile import decode_pins, lock_digest
 from compat.results.learnt import decode_answers, encode_answers
 from compat.results.record import Record, decode_line
 from compat.results.record_files import RecordFiles
@@ -137,7 +136,7 @@ def cells_of(forge: Forge) -> list[str]:
     return [cell for row in rows for cell in row["cells"].split()]
 
 
-def handed_on(folder: Path) -> list[dict[str, Any]]:
+def passed_on(folder: Path) -> list[dict[str, Any]]:
     """The records that a shard handed on."""
     paths = sorted(folder.glob("*.jsonl"))
     return [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
@@ -182,7 +181,7 @@ def test_each_shard_hands_on_the_records_of_its_own_cells(night: Forge) -> None:
     rows = json.loads(night.called["plan"].outputs["shards"])["include"]
     for row in rows:
         handed = night.artifacts / f"records-{row['shard']}"
-        assert sorted(record["cell"] for record in handed_on(handed)) == sorted(
+        assert sorted(record["cell"] for record in passed_on(handed)) == sorted(
             row["cells"].split()
         )
 
@@ -447,7 +446,7 @@ def test_a_cell_that_waits_for_a_first_run_runs_the_core_in_a_shard_and_no_other
     [path] = [
         path
         for path in forged.artifacts.glob("records-*/*.jsonl")
-        if cell in [record["cell"] for record in handed_on(path.parent)]
+        if cell in [record["cell"] for record in passed_on(path.parent)]
     ]
     path.unlink()
     (tmp_path / "forger" / "ferry").mkdir(parents=True)

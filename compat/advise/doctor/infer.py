@@ -1,7 +1,7 @@
 """About a dozen inferences from facts to problems; each names its facts, and none names a package.
 Their texts are in `findings.toml`.
 
-An inference names the culprit and, as `needs`, the requirement that fixes it. `_mended` adds the
+An inference names the culprit and, as `needs`, the requirement that fixes it. `_fixed` adds the
 shared part: the direction, and a release or a Python with known files.
 """
 
@@ -19,24 +19,18 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from compat.advise.doctor.facts import (
+    PYTHONS,
+    Api,
     BadCall,
     Binary,
     Changed,
     LacksName,
     NoModule,
-    Text,
-    grammar,
-    pattern,
-    requirement_of,
-    specifier,
-    version_of,
-)
-from compat.advise.doctor.known import (
-    PYTHONS,
-    Api,
     Presence,
+    Text,
     api,
     corrected,
+    grammar,
     index,
     library,
     modules_of,
@@ -44,10 +38,14 @@ from compat.advise.doctor.known import (
     package_of,
     package_of_module,
     packages_known,
+    pattern,
+    requirement_of,
     speakers,
+    specifier,
+    version_of,
 )
 from compat.advise.doctor.parse import Traceback, all_facts, is_users_own
-from compat.declare.toml import toml_document
+from compat.declare.parsing import toml_document
 from compat.lock.resolvers import (
     PYTHON,
     Absent,
@@ -249,7 +247,7 @@ def findings(case: Case) -> list[Finding]:
     for finding in matched:
         first.setdefault((finding.cause, *(finding.packages[:1] or (finding.sentence,))), finding)
     judged = [_unless_refuted(case, finding) for finding in first.values()]
-    return [_mended(case, f) if f.is_fault else f for f in judged]
+    return [_fixed(case, f) if f.is_fault else f for f in judged]
 
 
 def _unless_refuted(case: Case, finding: Finding) -> Finding:
@@ -270,7 +268,7 @@ def _unless_refuted(case: Case, finding: Finding) -> Finding:
 # ---- the change that fixes it
 
 
-def _mended(case: Case, finding: Finding) -> Finding:
+def _fixed(case: Case, finding: Finding) -> Finding:
     name = re.split(r"[<>=!~]", finding.needs)[0]
     text, culprit = finding.needs[len(name) :], finding.packages[0]
     wish = specifier(text)

@@ -19,12 +19,15 @@ from compat.advise.doctor.facts import (
     NoModule,
     Text,
     grammar,
+    index,
+    owners,
+    package_of,
+    package_of_module,
     pattern,
     requirement_of,
     version_of,
 )
-from compat.advise.doctor.known import index, owners, package_of, package_of_module
-from compat.advise.named_builds import is_own_name
+from compat.advise.package_list import is_own_name
 from compat.lock.resolvers import (
     CLAUSE,
     EXTRAS,

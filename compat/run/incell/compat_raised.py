@@ -31,7 +31,7 @@ _MACHINERY = re.compile(r"(_pytest|pluggy|python[0-9.]+/importlib)/")
 
 def facts_of(error: BaseException, suites: list[str], otherwise: str = "") -> dict[str, Any]:
     """Also whether the suite's own code raised it, and what killed a child process."""
-    outside, inside = frame_places(error, suites)
+    outside, inside = frame_locations(error, suites)
     child = child_facts(error, suites)
     frames = list(traceback.walk_tb(error.__traceback__))
     line = linecache.getline(frames[-1][0].f_code.co_filename, frames[-1][1]) if frames else ""
@@ -84,7 +84,7 @@ def installed(file: str) -> str:
     return file
 
 
-def frame_places(error: BaseException, suites: list[str]) -> tuple[str, str]:
+def frame_locations(error: BaseException, suites: list[str]) -> tuple[str, str]:
     """Return `file:line` of the innermost frame outside the suite, and of the one inside it.
 
     Frames before the suite's first are pytest's own. Skips hidden frames (assertion helpers), those

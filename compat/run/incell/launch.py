@@ -33,7 +33,7 @@ def run_pytest(arguments: list[str]) -> int:
         if isinstance(error, ModuleNotFoundError) and error.name == "pytest":
             print("No module named pytest", file=sys.stderr)
             return 1
-        tell_broken_pytest(probe.describe(error))
+        report_broken_pytest(probe.describe(error))
         raise
     own = sys.path[0]
     del sys.path[0], sys.modules["probe"]
@@ -47,13 +47,13 @@ def run_pytest(arguments: list[str]) -> int:
         # pytest itself reports errors of the suite; this is an error of pytest.
         raised = probe.describe(error)
         if raised["where"].startswith(("_pytest/", "pluggy/", "py/")):
-            tell_broken_pytest(raised)
+            report_broken_pytest(raised)
         raise
     probe.write_facts(os.environ["COMPAT_EVENTS"] + ".modules", probe.loaded())
     return code
 
 
-def tell_broken_pytest(raised: dict[str, Any]) -> None:
+def report_broken_pytest(raised: dict[str, Any]) -> None:
     """An old pytest on a newer Python blocks the tests: no fault of the tested package."""
     event = {"event": "collect-error", "raised": {**raised, "of_runner": True}}
     with open(os.environ["COMPAT_EVENTS"], "a", encoding="ascii") as file:

@@ -48,10 +48,10 @@ def describe(error: BaseException) -> dict[str, str]:
     from compat_raised import exception_line  # type: ignore[import-not-found]
 
     message = exception_line(error)
-    return {"type": type(error).__name__, "message": message, "where": frame_place(error)}
+    return {"type": type(error).__name__, "message": message, "where": frame_location(error)}
 
 
-def frame_place(error: BaseException) -> str:
+def frame_location(error: BaseException) -> str:
     """Of the syntax error, or of the innermost frame that is neither ours nor the importer's."""
     import traceback
 

@@ -11,11 +11,10 @@ from packaging.version import Version
 from compat.advise.answer import Recommended
 from compat.advise.request import Request, label
 from compat.results.answer import Answer, Kind, representative_of_release
-from compat.site.edition import Edition, MatrixReport, SiteFile
-from compat.site.encode import json, line, rendered
-from compat.site.pages.advice import embed_box, tiles
-from compat.site.pages.results import matrix_health
+from compat.site.edition import Edition, MatrixReport, SiteFile, json_bytes, line, rendered
 from compat.site.paths import badge_path, export_path
+from compat.site.reports import embed_box, tiles
+from compat.site.results import matrix_health
 from compat.site.status import State
 from compat.site.wording import day
 from compat.value import Value
@@ -81,7 +80,7 @@ def endpoint(badge: Badge) -> bytes:
     """Return the badge as shields.io asks for it, https://shields.io/badges/endpoint-badge; it has
     no other keys.
     """
-    return json(
+    return json_bytes(
         {
             "schemaVersion": 1,
             "label": line(badge.label, _LONGEST),

@@ -11,10 +11,9 @@ from packaging.version import Version
 
 from compat.advise.request import label
 from compat.github.markdown import code, link, plain
-from compat.site.api.documents import as_of_documents
+from compat.site import reports, results
+from compat.site.documents import as_of_documents
 from compat.site.edition import Edition, MatrixReport
-from compat.site.install_words import platform_title
-from compat.site.pages import advice, reports, results
 from compat.site.paths import (
     BUILD,
     NOT_FOUND,
@@ -27,7 +26,8 @@ from compat.site.paths import (
     grid_path,
     page,
 )
-from compat.site.wording import cut_text, day, place_words, without_path
+from compat.site.status import platform_title
+from compat.site.wording import combination_words, cut_text, day, without_path
 from compat.value import Value, grouped
 
 # The tabs; a page below them names the one that it belongs to.
@@ -53,7 +53,7 @@ JOINED = {"platforms": "plain", "schedule": "roadmap", "proposals": "roadmap"}
 
 def section_paths(report: MatrixReport) -> dict[str, str]:
     sections = [*TABS, *SECTIONS]
-    if not report.snapshot.matrix.has_lanes:
+    if not report.snapshot.matrix.has_variants:
         sections.remove("lanes")
     return {section: page(report.name, section) for section in sections}
 
@@ -240,15 +240,17 @@ def _answers(report: MatrixReport) -> Iterator[Page]:
         where, path = platform_title(name), page(report.name, "advise", name)
         words = titled(f"{title} on {where}", where)
         yield of(path, "platform", words, name)
-    for axis, version in advice.version_axes(report):
-        words, path = f"{label(axis)} {version}", advice.answer_path(report, {axis.name: version})
+    for axis, version in reports.version_axes(report):
+        words, path = f"{label(axis)} {version}", reports.answer_path(report, {axis.name: version})
         head = titled(f"{title} with {words}", words)
         yield of(path, "version", head, (axis, version))
-    versions = grouped((axis.name, (axis.name, each)) for axis, each in advice.version_axes(report))
+    versions = grouped(
+        (axis.name, (axis.name, each)) for axis, each in reports.version_axes(report)
+    )
     for pair in (dict(p) for two in combinations(versions.values(), 2) for p in product(*two)):
-        words = " and ".join(words for words, _ in advice.version_links(report, pair))
+        words = " and ".join(words for words, _ in reports.version_links(report, pair))
         head = titled(f"What to install for {title} with {words}", f"{title} with {words}")
-        yield of(advice.answer_path(report, pair), "answer", head, pair)
+        yield of(reports.answer_path(report, pair), "answer", head, pair)
     for proof in report.advisor.proofs:
         yield alias(page(report.name, "advise", proof.id), cell_page(proof.cell))
 
@@ -290,7 +292,7 @@ def _releases(report: MatrixReport) -> Iterator[Page]:
 
 def _cells(report: MatrixReport) -> Iterator[Page]:
     for entry in report.snapshot.known:
-        place = place_words(entry.cell, report.snapshot.matrix)
+        place = combination_words(entry.cell, report.snapshot.matrix)
         style = report.style(entry)
         head = titled(f"{place}: {style.word}", f"{place}: {style.brief}", place)
         facts = (

@@ -14,32 +14,46 @@ import msgspec
 from msgspec.structs import asdict, replace
 from packaging.version import Version
 
-from compat.advise.answer import AsPublished, as_published
+from compat.advise.answer import (
+    AdviceAxis,
+    AdviceTable,
+    AsPublished,
+    ProofWords,
+    ShellLines,
+    advise_rows,
+    as_published,
+    axes_of,
+)
 from compat.advise.commands import Commands, shell_lines
 from compat.advise.request import label
-from compat.advise.rows import AdviceAxis, AdviceTable, ProofWords, ShellLines, advise_rows, axes_of
 from compat.declare.capabilities import Described
-from compat.declare.matrix import Axis, Floor
-from compat.declare.platforms import PLATFORMS, PlatformName, target_of
-from compat.declare.suite_table import Tier
+from compat.declare.matrix import PLATFORMS, Axis, Floor, PlatformName, Tier, target_of
 from compat.plan.cell import RECIPES, Recipe
 from compat.plan.feasible import Obstacle
 from compat.policy.calendar import Bar, MinimumVersions, Outlook, ScheduledMove
-from compat.policy.proposal import Proposal
-from compat.results.answer import Answer, Blame, EvidenceKind, Kind, Score, representative
-from compat.results.compare import Change, LaneAlert, LaneCell
-from compat.results.coverage import cell_count
+from compat.policy.evaluation import Proposal
+from compat.results.answer import (
+    Answer,
+    Blame,
+    EvidenceKind,
+    Kind,
+    Lifted,
+    Score,
+    lifted,
+    representative,
+)
+from compat.results.compare import Change, VariantAlert, VariantCell
 from compat.results.installs import (
     Install,
     InstallEvidence,
     InstallState,
-    PlainGround,
+    PlainEvidence,
     install_causes,
     plain_installs,
 )
-from compat.results.judged import around_first_error
-from compat.results.lifted import Lifted, lifted
+from compat.results.judge import around_first_error
 from compat.results.record import Capability, Record, Status, StepSeconds
+from compat.results.snapshot import cell_count
 from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Failed, Passed
 from compat.search.why import (
@@ -50,15 +64,16 @@ from compat.search.why import (
     subject_coordinates,
 )
 from compat.site.edition import (
+    Beside,
     Edition,
     MatrixReport,
     SiteFile,
+    json_bytes,
+    lock_commands,
     once,
+    rendered,
+    whereabouts,
 )
-from compat.site.encode import json, rendered
-from compat.site.exports.lock_files import lock_commands, whereabouts
-from compat.site.history import Beside
-from compat.site.install_words import install_reason, plain_command, works_instead
 from compat.site.paths import (
     API_ROOT,
     address,
@@ -67,7 +82,14 @@ from compat.site.paths import (
     lock_file,
     schema_path,
 )
-from compat.site.status import STATES, State, cell_state
+from compat.site.status import (
+    STATES,
+    State,
+    cell_state,
+    install_reason,
+    plain_command,
+    works_instead,
+)
 from compat.site.why_words import (
     BLIND_SPOTS,
     api_gone,
@@ -399,7 +421,7 @@ def _cell_rows(report: MatrixReport) -> Iterator[SiteFile]:
     for start, path, after in zip(starts, paths, (*paths[1:], None), strict=True):
         rows: dict[str, Any] = {"cells": every[start : start + ROWS], "next": after}
         if start:
-            yield SiteFile(path=path, content=json(MoreCells(**head(report), **rows)))
+            yield SiteFile(path=path, content=json_bytes(MoreCells(**head(report), **rows)))
             continue
         codes, letters = _coded(report)
         cells = Cells(
@@ -412,7 +434,7 @@ def _cell_rows(report: MatrixReport) -> Iterator[SiteFile]:
             checkout=tuple(_row(report, entry) for entry in report.snapshot.checkout),
             **rows,
         )
-        yield SiteFile(path=path, content=json(cells))
+        yield SiteFile(path=path, content=json_bytes(cells))
 
 
 def last_cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> CellDocument:
@@ -752,7 +774,7 @@ class InstallRow(Value, frozen=True, kw_only=True, array_like=True):
     cell: str
     state: InstallState
     evidence: InstallEvidence
-    ground: PlainGround
+    ground: PlainEvidence
     outcome: str
     because: int
     on: datetime.date | None
@@ -808,15 +830,15 @@ class Installs(Document, frozen=True, kw_only=True):
     causes: tuple[PlainCause, ...] = ()
 
 
-class LanesDocument(Document, frozen=True, kw_only=True):
+class VariantsDocument(Document, frozen=True, kw_only=True):
     """The results of a matrix's variants, each cell compared with a regular one.
 
     Only a matrix that declares a lane has this document. The cells of lanes colour no place of the
     grid and stand in no other document.
     """
 
-    cells: tuple[LaneCell, ...]
-    alerts: tuple[LaneAlert, ...]
+    cells: tuple[VariantCell, ...]
+    alerts: tuple[VariantAlert, ...]
 
 
 def _installs(
@@ -941,7 +963,7 @@ DOCUMENTS: dict[str, tuple[type[Value], str]] = {
     "plain-installs": (Installs, "{matrix}/plain-installs"),
     "platform-installs": (Installs, "{matrix}/platform-installs"),
     "floors": (FloorsDocument, "{matrix}/floors"),
-    "lanes": (LanesDocument, "{matrix}/lanes"),
+    "lanes": (VariantsDocument, "{matrix}/lanes"),
 }
 PATHS = {f"/{API_ROOT}/{place}.json": name for name, (_, place) in DOCUMENTS.items()}
 
@@ -1000,7 +1022,7 @@ def openapi(base_url: str, changelog: str) -> bytes:
         # Its first paragraph has what the API promises.
         "description": changelog.split("\n\n")[1],
     }
-    return json(
+    return json_bytes(
         {
             "openapi": "3.1.0",
             "info": info,
@@ -1017,7 +1039,7 @@ def api(edition: Edition) -> Iterator[SiteFile]:
     for name, (kind, _) in DOCUMENTS.items():
         path = schema_path(name)
         schema = {"$schema": DIALECT, "$id": edition.url(path), **document_schema(kind)}
-        yield SiteFile(path=path, content=json(schema))
+        yield SiteFile(path=path, content=json_bytes(schema))
     changelog = rendered("CHANGELOG_API.md")
     description = openapi(edition.base_url, changelog.decode())
     yield SiteFile(path=f"{API_ROOT}/openapi.json", content=description)
@@ -1027,7 +1049,7 @@ def api(edition: Edition) -> Iterator[SiteFile]:
         for each in edition.reports
     )
     root = Root(schema_version=SCHEMA_VERSION, day=edition.day, matrices=links, files="files.json")
-    yield SiteFile(path=f"{API_ROOT}/index.json", content=json(root))
+    yield SiteFile(path=f"{API_ROOT}/index.json", content=json_bytes(root))
 
 
 def cell_files(edition: Edition) -> Iterator[SiteFile]:
@@ -1035,7 +1057,7 @@ def cell_files(edition: Edition) -> Iterator[SiteFile]:
         for entry in report.snapshot.known:
             document = last_cell_document(edition, report, entry)
             path = api_path(report.name, "cells", entry.cell.id)
-            yield SiteFile(path=path, content=json(document))
+            yield SiteFile(path=path, content=json_bytes(document))
 
 
 def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile]:
@@ -1047,12 +1069,12 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile]:
             entries = report.by_coordinate[axis.name, version]
             path = api_path(name, "releases", axis.name, str(version))
             document: Document = release_document(report, axis, version, entries)
-            yield SiteFile(path=path, content=json(document))
+            yield SiteFile(path=path, content=json_bytes(document))
     for id in sorted((*report.asked, *report.helpers)):
         path = api_path(name, "capabilities", id)
-        yield SiteFile(path=path, content=json(_capability(report, id)))
+        yield SiteFile(path=path, content=json_bytes(_capability(report, id)))
     for past in as_of_documents(report):
-        yield SiteFile(path=api_path(name, "as-of", str(past.day)), content=json(past))
+        yield SiteFile(path=api_path(name, "as-of", str(past.day)), content=json_bytes(past))
 
     def lines(proof: Answer) -> ShellLines:
         inputs = report.lock(proof.id).inputs
@@ -1085,8 +1107,8 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile]:
         )
         reasons = [(install, install_reason(install)) for install in installs]
         documents["platform-installs"] = _installs(report, reasons, platforms=facts)
-    if report.snapshot.matrix.has_lanes:
-        documents["lanes"] = made(LanesDocument, report.lanes, **head(report))
+    if report.snapshot.matrix.has_variants:
+        documents["lanes"] = made(VariantsDocument, report.lanes, **head(report))
     for title, document in documents.items():
-        yield SiteFile(path=api_path(name, title), content=json(document))
-    yield SiteFile(path=api_path(name), content=json(index_document(report)))
+        yield SiteFile(path=api_path(name, title), content=json_bytes(document))
+    yield SiteFile(path=api_path(name), content=json_bytes(index_document(report)))

@@ -1,29 +1,32 @@
-"""The `site` room's answers to "what do I install?": the question, the advisor's cards, and what is
-known of one version of Python or of a package beside the subject.
-"""
+"""The `site` room's pages of advice, charts, roadmap and proposals."""
 
+import math
+import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
 from compat.advise.answer import Recommended, Unproven
 from compat.advise.request import Goal, Request, exactly, label
-from compat.declare.matrix import Axis
-from compat.declare.platforms import own_name
-from compat.policy.evaluation import VersionRelease, version_releases
+from compat.declare.matrix import Axis, own_name
+from compat.files import unified_diff
+from compat.policy.evaluation import Proposal, VersionRelease, version_releases
+from compat.policy.propose import floors
 from compat.results.answer import Answer, representative
+from compat.results.runs import change_point
+from compat.rewrite.toml_values import matrix_after
 from compat.run.outcome import Failed
 from compat.site.edition import MatrixReport
-from compat.site.install_words import platform_title
-from compat.site.pages.results import (
-    Doc,
-    cause_anchor,
-    entry_page,
-)
 from compat.site.paths import cell_page, page
-from compat.site.status import STYLES
+from compat.site.results import Doc, cause_anchor, entry_page
+from compat.site.status import STYLES, platform_title
+from compat.site.why_words import keeper_sentence
 from compat.site.wording import cause_sentence, day, ranges
 from compat.value import grouped
+
+# The answers to "what do I install?": the question, the advisor's cards, and what is known of one
+# version of Python or of a package beside the subject.
 
 GOAL_WORDS: dict[Goal, str] = {
     "best": "published for these versions, with the fewest failures",
@@ -193,3 +196,68 @@ def embed_box(report: MatrixReport) -> Doc:
         else "Nothing was tested yet",
         home=page(report.name),
     )
+
+
+# A page with so many dots a chart weighs less than 60 KiB gzipped.
+_MOST_DOTS = 100
+
+
+def charts(report: MatrixReport) -> Doc:
+    """Return the measurements of each metric of which a rank test shows a change between releases,
+    and the titles of others: those of the representative cell of each release, on one class of
+    machine, `host`.
+    """
+    newest = []
+    for column in report.columns[-_MOST_DOTS:]:
+        records = report.newest_records(column.entry.cell.id)
+        record = next((record for record in records if record.metrics), None)
+        if record is not None:
+            newest.append((column, record))
+    hosts = Counter(record.host for _, record in newest)
+    host = hosts.most_common(1)[0][0] if hosts else ""
+    measured = [(column, record) for column, record in newest if record.host == host]
+    drawn, silent = [], []
+    names = Counter(metric.name for _, record in measured for metric in record.metrics)
+    for name in sorted(name for name, number in names.items() if number > 1):
+        values = [(c, r, m) for c, r in measured for m in r.metrics if m.name == name]
+        change = change_point([metric.value for _, _, metric in values])
+        if change is None:
+            silent.append(report.metric(name))
+        else:
+            drawn.append((name, values, change))
+    return Doc(charts=drawn, host=host, silent=silent)
+
+
+def nice(value: float) -> float:
+    if value < sys.float_info.min:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= value * 0.999999)
+
+
+def roadmap(report: MatrixReport) -> Doc:
+    snapshot = report.snapshot
+    why_python, floor = "", next(reversed(report.python_floors.values()), None)
+    if floor is not None and floor.needs is not None:
+        package = snapshot.matrix.subject_axis.package
+        why_python = f"{package} {floor.release}: {keeper_sentence(floor)}"
+    return Doc(
+        arithmetic={floor.axis: floor.arithmetic for floor in floors(snapshot, snapshot.day)},
+        proposed={(each.axis, each.proposed): each for each in report.proposals},
+        why={snapshot.matrix.interpreters.name: why_python},
+    )
+
+
+def proposal_diff(proposal: Proposal, report: MatrixReport) -> str:
+    before = report.parts.declaration()
+    after = matrix_after(before, proposal, proposal.reason)
+    return unified_diff(f"matrices/{report.name}/matrix.toml", before, after)
+
+
+def title_of(proposal: Proposal) -> str:
+    if proposal.kind == "extend":
+        matrix = f"the matrix from {proposal.package} {proposal.current}"
+        return f"Extend {matrix} to {proposal.proposed}"
+    floor = f"the floor of {proposal.package}"
+    verb = "Raise early" if proposal.kind == "early" else proposal.kind.capitalize()
+    return f"{verb} {floor} from {proposal.current} to {proposal.proposed}"

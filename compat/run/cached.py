@@ -1,25 +1,82 @@
-"""What compat's cache holds and can recompute or download again: size, last use and removal.
+"""Folders of the cache: the one of a process for its cells, and what `cache clean` may remove."""
 
-Cells are hard links to uv's files, and a new link changes a file's ctime. Where cells are copies,
-reading changes atime, at most once a day (relatime). To remove a wheel from uv's cache, its
-pointers are removed; then `uv cache prune`, which waits for other processes, removes what no
-pointer names.
-"""
-
+import contextlib
 import os
 import stat
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
 from uv import find_uv_bin
 
+from compat import files
 from compat.files import remove_tree
 from compat.lock.lockfile import Pin
 from compat.lock.uv import run_tool
 from compat.run.isolation import HIGHEST_FIRST
 from compat.run.meter import files_below
 from compat.value import Value
+
+_LOCK = "lock"
+_KEPT = "kept-"
+
+
+class Scratch:
+    """A folder of one process below the folder of all cells; locked until closed or process exit.
+
+    Two processes that shared a cell's folder recorded false verdicts: each removes the folder
+    before it begins. `keep` leaves its content for people to look at; no sweep removes that.
+    """
+
+    def __init__(self, cells: Path, *, keep: bool = False) -> None:
+        cells.mkdir(parents=True, exist_ok=True)
+        self._keep = keep
+        handle = None
+        while handle is None:
+            self.folder = Path(tempfile.mkdtemp(prefix=_KEPT if keep else "run-", dir=cells))
+            # A sweep in between takes the folder for a dead one and removes it.
+            with contextlib.suppress(FileNotFoundError):
+                handle = files.lock(self.folder / _LOCK)
+        self._handle = handle
+
+    def close(self) -> None:
+        try:
+            if self._keep:
+                (self.folder / _LOCK).unlink(missing_ok=True)
+            else:
+                files.remove_tree(self.folder)
+        finally:
+            os.close(self._handle)
+
+
+def remove_dead_folders(cells: Path) -> int:
+    """Return how many; what cannot be removed is left for the next sweep."""
+    count = 0
+    for folder in sorted(cells.iterdir()) if cells.is_dir() else ():
+        if folder.name.startswith(_KEPT):
+            continue
+        with contextlib.suppress(OSError):
+            if folder.is_symlink() or not folder.is_dir():
+                folder.unlink(missing_ok=True)
+                count += 1
+                continue
+            folder.chmod(0o700)
+            if (handle := files.lock(folder / _LOCK)) is not None:
+                try:
+                    files.remove_tree(folder)
+                    count += 1
+                finally:
+                    os.close(handle)
+    return count
+
+
+# What compat's cache holds and can recompute or download again: size, last use and removal.
+#
+# Cells are hard links to uv's files, and a new link changes a file's ctime. Where cells are copies,
+# reading changes atime, at most once a day (relatime). To remove a wheel from uv's cache, its
+# pointers are removed; then `uv cache prune`, which waits for other processes, removes what no
+# pointer names.
 
 CacheKind = Literal[
     "packages", "bytecode", "evidence", "cells", "builds", "suites", "runners", "seals"

@@ -19,7 +19,6 @@ from compat.plan.cell import HEAD, Cell, Recipe
 from compat.plan.feasible import Kind
 from compat.results.answer import Answer, representative
 from compat.results.compare import ChangeKind
-from compat.results.coverage import cell_count
 from compat.results.installs import (
     INSTALL_STATES,
     INSTALLABLE,
@@ -31,23 +30,21 @@ from compat.results.installs import (
     plain_installs,
 )
 from compat.results.record import Capability, Record, Status
+from compat.results.snapshot import cell_count
 from compat.run.outcome import Failed, Outcome, parse_outcome
-from compat.site.edition import Board, MatrixReport, Versions, once
-from compat.site.history import Event
-from compat.site.install_words import (
-    by_python,
-    install_reason,
-    installable_words,
-    plain_command,
-    platform_title,
-)
+from compat.site.edition import Board, Event, MatrixReport, Versions, once
 from compat.site.paths import cell_page, grid_path, page
 from compat.site.status import (
     EXPECTED,
     STYLES,
     StatusStyle,
+    by_python,
+    install_reason,
+    installable_words,
     is_admitted,
     place_style,
+    plain_command,
+    platform_title,
     style_of,
 )
 from compat.site.wording import (
@@ -56,11 +53,11 @@ from compat.site.wording import (
     cause_sentence,
     cause_words,
     checkout_words,
+    combination_words,
     cut_text,
     day,
     failing_words,
     listed,
-    place_words,
     python_of,
     ranges,
 )
@@ -79,7 +76,7 @@ def place_view(entries: Sequence[Answer], matrix: Matrix) -> Doc:
     """
     spoken, style = representative(entries), place_style(entries)
     by_python = grouped((python_of(entry.cell, matrix), entry) for entry in entries)
-    where = place_words(spoken.cell, matrix)
+    where = combination_words(spoken.cell, matrix)
     if len(by_python) > 1:
         every = sorted(by_python.items())
         alike = [str(python) for python, group in every if place_style(group) == style]
@@ -464,7 +461,7 @@ def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
     works there.
     """
     matrix, parts = report.snapshot.matrix, grid_parts(report, python)
-    places, every_shown = report.board[python], _shown_places(report, python)
+    places, every_shown = report.board[python], _shown_combinations(report, python)
     shown = [every_shown[subject] for subject in parts[number]]
     every = sorted({others for of_release in places.values() for others in of_release})
     columns = _columns(report, shown)
@@ -526,7 +523,7 @@ def part_label(subjects: Sequence[Version]) -> str:
 
 @once
 def grid_parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version, ...], ...]:
-    shown = _shown_places(report, python)
+    shown = _shown_combinations(report, python)
     parts: list[tuple[Version, ...]] = [()]
     on_page: set[Versions] = set()
     for subject in sorted(shown, reverse=True):
@@ -539,7 +536,7 @@ def grid_parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Vers
 
 
 @once
-def _shown_places(report: MatrixReport, python: Version | None) -> Board:
+def _shown_combinations(report: MatrixReport, python: Version | None) -> Board:
     worth_a_sign = {
         subject: {o: entries for o, entries in board.items() if _says_something(entries)}
         for subject, board in report.board[python].items()
@@ -550,7 +547,7 @@ def _shown_places(report: MatrixReport, python: Version | None) -> Board:
 def _of_checkout(report: MatrixReport, python: Version | None) -> dict[Versions, Places]:
     matrix, places = report.snapshot.matrix, dict[Versions, Places]()
     for entry in report.snapshot.checkout:
-        if not entry.cell.is_in_lane and python in (None, python_of(entry.cell, matrix)):
+        if not entry.cell.is_variant and python in (None, python_of(entry.cell, matrix)):
             others = tuple(entry.cell.on(axis.name).version for axis in _other_axes(matrix))
             places[others] = (*places.get(others, ()), entry)
     return places

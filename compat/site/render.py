@@ -21,15 +21,22 @@ from markupsafe import Markup
 from compat import errors
 from compat.advise import request
 from compat.policy import calendar, propose
-from compat.results import answer, table
+from compat.results import answer, answers
 from compat.results.answer import Answer
-from compat.site import install_words, paths, status, why_words, wording
-from compat.site.api import documents
-from compat.site.edition import Edition, MatrixReport, SiteFile
-from compat.site.exports import lock_files, pictures
-from compat.site.pages import advice, page_list, reports, results
-from compat.site.pages.page_list import Page, pages, problem_link, section_paths
-from compat.site.pages.results import Doc
+from compat.site import (
+    documents,
+    page_list,
+    paths,
+    pictures,
+    reports,
+    results,
+    status,
+    why_words,
+    wording,
+)
+from compat.site.edition import Edition, MatrixReport, SiteFile, lock_commands
+from compat.site.page_list import Page, pages, problem_link, section_paths
+from compat.site.results import Doc
 
 # What no HTML may hold becomes a replacement sign.
 _UNPRINTABLE: dict[int, str] = {
@@ -238,26 +245,24 @@ def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
     return {
         "style": shown(lambda report, entry: results.look(entry, report.siblings(entry))),
         "place": shown(
-            lambda report, entry: wording.place_words(entry.cell, report.snapshot.matrix)
+            lambda report, entry: wording.combination_words(entry.cell, report.snapshot.matrix)
         ),
         "recipe": shown(lambda _, entry: results.recipe_words(entry)),
         "cell_path": shown(lambda _, entry: results.entry_page(entry)),
         "failing": shown(results.failing),
         "document": shown(partial(documents.last_cell_document, edition)),
         "card": shown(lambda report, e: report.advisor.card(e) if e.is_proof else None),
-        "tiles": shown(advice.tiles),
-        "words": shown(advice.words),
-        "commands": lambda card, report: lock_files.lock_commands(
-            edition, report, card.lock, card.lifted
-        ),
+        "tiles": shown(reports.tiles),
+        "words": shown(reports.words),
+        "commands": lambda card, report: lock_commands(edition, report, card.lock, card.lifted),
     }
 
 
 # What templates use of other modules, by its own name: functions are filters, constants are there
 # as they are.
 _MODULES = (
-    *(errors, request, calendar, propose, answer, table, install_words, status, why_words),
-    *(documents, page_list, reports, results, advice, wording, pictures),
+    *(errors, request, calendar, propose, answer, answers, status, why_words),
+    *(documents, page_list, reports, results, wording, pictures),
 )
 
 

@@ -1,1 +1,0 @@
-"""Files of the site that other programs read: feeds, calendars, badges, the database, locks."""
