@@ -220,11 +220,14 @@ class _Intake:
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
-        self.facts = workspace.facts_of(workspace.stored_or_fetched)
         self.taken = defaultdict[str, list[str]](list)
         self.there: list[str] = []
         self.faults: list[Fault] = []
         self._asked = self._left = 0
+
+    @cached_property
+    def facts(self) -> Feasibility:
+        return self.workspace.facts_of(self.workspace.stored_or_fetched)
 
     def end(self) -> int:
         taken = [name for names in self.taken.values() for name in names]
