@@ -55,7 +55,10 @@ class Want(Value, frozen=True):
 
 
 class Request(Value, frozen=True):
-    """`wants` has at most one an axis, in axis order; `packages` has those on no axis."""
+    """A user's versions, the required capabilities, and the goal.
+
+    `wants` has at most one an axis, in axis order; `packages` has those on no axis.
+    """
 
     wants: tuple[Want, ...] = ()
     packages: tuple[tuple[str, SpecifierSet], ...] = ()

@@ -318,8 +318,10 @@ Reporting = Callable[[Sequence[str], int], AbstractContextManager[Reporter]]
 
 
 class Machine(Protocol):
-    """`host` is the machine's class, never its name. `run_url` is the address of the CI run that
-    this belongs to; empty elsewhere. `cancel` is set when its cells are to stop.
+    """What a batch needs of its machine.
+
+    `host` is the machine's class, never its name. `run_url` is the address of the CI run that this
+    belongs to; empty elsewhere. `cancel` is set when its cells are to stop.
     """
 
     host: str
@@ -353,8 +355,10 @@ class Machine(Protocol):
 
 
 class RunOptions(Value, frozen=True, kw_only=True):
-    """With `is_search`, a cancelled run is not recorded. `wheels` are (sha256, path) of a
-    checkout's; a cell installs the one that its lock pins.
+    """How a batch runs.
+
+    With `is_search`, a cancelled run is not recorded. `wheels` are (sha256, path) of a checkout's;
+    a cell installs the one that its lock pins.
     """
 
     workers: int = 1
@@ -370,9 +374,11 @@ def never(*_: object) -> NoReturn:
 
 
 class BatchResult(Value, frozen=True, kw_only=True):
-    """`unanswered` are cells whose run says nothing because the machine failed. `unrun` counts
-    those that no worker ran or could store; `untried` says why one did not run. `absent` are those
-    of them whose Python is not installed. `set_aside` are conflicting files that others stored
+    """The results of a batch.
+
+    `unanswered` are cells whose run says nothing because the machine failed. `unrun` counts those
+    that no worker ran or could store; `untried` says why one did not run. `absent` are those of
+    them whose Python is not installed. `set_aside` are conflicting files that others stored
     meanwhile.
     """
 

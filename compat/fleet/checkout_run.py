@@ -51,7 +51,10 @@ NEWEST = "newest"
 
 
 class CheckoutChoice(Value, frozen=True, kw_only=True):
-    """`beyond` counts those that are too many to run by default."""
+    """The selected cells of a checkout: runnable ones, and others.
+
+    `beyond` counts those that are too many to run by default.
+    """
 
     cells: tuple[Cell, ...]
     infeasible: tuple[Infeasible, ...]

@@ -155,7 +155,10 @@ class ClusterHostile(ClusterLost):
 
 
 class CellOrder(StrictValue, frozen=True, kw_only=True):
-    """With the suite's files by path; `merged` says whether all its indexes rank equally."""
+    """A cell to run, with what a worker needs besides its folders.
+
+    This includes the suite's files by path, and whether all its indexes rank equally (`merged`).
+    """
 
     topic: str
     job: Job
@@ -258,10 +261,12 @@ _guard = cache(_NoObjects)
 
 
 class Cluster:
-    """Once it is lost, `offers` and `submit` raise ClusterLost. After a message that no worker
-    sends, every call raises ClusterHostile. Results arrive as events over the worker's own
-    connection: `Future.result` would make the scheduler dial the worker, which a firewall may block
-    (seen with Dask 2026.8).
+    """A connection to the scheduler.
+
+    Once it is lost, `offers` and `submit` raise ClusterLost. After a message that no worker sends,
+    every call raises ClusterHostile. Results arrive as events over the worker's own connection:
+    `Future.result` would make the scheduler dial the worker, which a firewall may block (seen with
+    Dask 2026.8).
     """
 
     def __init__(self, address: ClusterAddress, topic: str) -> None:

@@ -239,8 +239,10 @@ class Minimums(Value, frozen=True, kw_only=True):
 
 
 class Untestable(Value, frozen=True, kw_only=True):
-    """`modules` are missing in `files`; pytest rejects `plugins`; without `builds` there is no
-    lock. `is_refused` means that the tests' requirements cannot be resolved.
+    """Why the tests of a project cannot run on a Python.
+
+    `modules` are missing in `files`; pytest rejects `plugins`; without `builds` there is no lock.
+    `is_refused` means that the tests' requirements cannot be resolved.
     """
 
     because: str

@@ -85,7 +85,9 @@ RETRIES = 2
 
 
 class LockLaboratory:
-    """Runs of a lock that is no cell's are stored in `folder` by digest, so that the same search
+    """A Laboratory over a workspace.
+
+    Runs of a lock that is no cell's are stored in `folder` by digest, so that the same search
     reuses them.
     """
 

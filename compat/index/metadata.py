@@ -410,7 +410,10 @@ class MetadataReader:
 
 
 class RangedFile(io.RawIOBase):
-    """A remote file, read by range requests; zipfile.BadZipFile for an answer beside RFC 9110."""
+    """A remote file of which only the read parts are downloaded, by range requests.
+
+    Raises zipfile.BadZipFile when the server's answers violate RFC 9110.
+    """
 
     def __init__(self, web: Web, url: str) -> None:
         self._web, self._url = web, url

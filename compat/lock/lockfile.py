@@ -85,7 +85,12 @@ class Inputs(Value, frozen=True):
 
 
 class Lock(Value, frozen=True):
-    """Exact pins by name; `builds` have no fitting wheel; `suite_only` is None where unknown."""
+    """The exact pins that satisfy the inputs, sorted by name. `tool` is the locker and its version.
+
+    `builds` names the pins without a fitting wheel on the index: they are built from their source
+    distribution. `suite_only` names the pins that only the suite and pytest need; None where
+    unknown, as in locks from before 26 November 2026.
+    """
 
     inputs: Inputs
     pins: tuple[Pin, ...]

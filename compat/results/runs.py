@@ -78,7 +78,10 @@ class Counted(StrictValue, frozen=True, kw_only=True):
 
 
 class History:
-    """The counting runs up to a day, oldest first, and a newer one that does not count."""
+    """The counting runs of a cell up to a day, oldest first, and a newer run that does not count.
+
+    They are read on first use. A cancelled run tested nothing, so it is no `unanswered` one.
+    """
 
     def __init__(self, runs: Sequence[Ran] = (), day: datetime.date = datetime.date.max) -> None:
         self.runs = runs

@@ -38,8 +38,10 @@ _ARCHIVES = (".tar.gz", ".zip")
 
 
 class SourceCopy(Value, frozen=True, kw_only=True):
-    """`path` is to be built. `commit` is empty outside of git; `is_changed` means uncommitted
-    changes. `readable` are folders that git needs beside the copy, because it borrows the history.
+    """The copy of a source: the folder or file to build, and its git state.
+
+    `path` is to be built. `commit` is empty outside of git; `is_changed` means uncommitted changes.
+    `readable` are folders that git needs beside the copy, because it borrows the history.
     """
 
     path: Path
@@ -282,7 +284,9 @@ class BuiltCheckout(Value, frozen=True, kw_only=True):
 
 
 class CheckoutOrder(Value, frozen=True, kw_only=True):
-    """`package` is the expected name, empty for any. The wheels are built for the Pythons and the
+    """What to build: a source, as `copied_source` takes it.
+
+    `package` is the expected name, empty for any. The wheels are built for the Pythons and the
     platform, the first Python first.
     """
 

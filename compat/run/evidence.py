@@ -36,10 +36,11 @@ class DeadChild(Value, frozen=True):
 
 
 class Ended(Value, frozen=True):
-    """Exactly one of exit code and signal is set when it ended by itself. `dead_child` is the
-    oldest crashed child when the tree was ended for its silence. `memory` names what limited
-    memory: the kernel's control group, the supervisor that counted, or the sizes of file systems in
-    memory.
+    """How a supervised process tree ended.
+
+    Exactly one of exit code and signal is set when it ended by itself. `dead_child` is the oldest
+    crashed child when the tree was ended for its silence. `memory` names what limited memory: the
+    kernel's control group, the supervisor that counted, or the sizes of file systems in memory.
     """
 
     by: EndedBy
@@ -86,8 +87,10 @@ class Raised(Value, frozen=True):
 
 
 class Trial(Value, frozen=True):
-    """`missing` names the API that an absent capability looked for, in order. `helper` means that
-    it only tests a file of the suite and nothing of the subject.
+    """One test inside a cell.
+
+    `missing` names the API that an absent capability looked for, in order. `helper` means that it
+    only tests a file of the suite and nothing of the subject.
     """
 
     test: str

@@ -62,7 +62,10 @@ _DEEPEST_MODULE = 3
 
 
 class Distribution(NamedTuple):
-    """`files` are those of its RECORD, below site-packages, each with its hash or ""."""
+    """An installed distribution.
+
+    `files` are those of its RECORD, below site-packages, each with its hash or "".
+    """
 
     name: str
     version: str
@@ -71,7 +74,10 @@ class Distribution(NamedTuple):
 
 
 class FileState(NamedTuple):
-    """A program can set back `mtime`, but not `ctime`; a new hard link changes it."""
+    """A file's state as the kernel reports it.
+
+    A program can set back `mtime`, but not `ctime`; a new hard link changes it.
+    """
 
     inode: int
     size: int

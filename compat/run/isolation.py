@@ -42,8 +42,10 @@ _KEEPER = (
 
 
 class Room(Value, frozen=True):
-    """`variables` are its whole environment. `log` takes its standard output and standard error; it
-    is never a pipe, so an orphan cannot block its reader. Only `writable` can be written. At L3
+    """What a command can access.
+
+    `variables` are its whole environment. `log` takes its standard output and standard error; it is
+    never a pipe, so an orphan cannot block its reader. Only `writable` can be written. At L3
     nothing else is visible but `readable` and `SYSTEM`. Below L3 Landlock enforces it, and leaves
     the machine's temporary folders writable. `temporary`, a private folder, is then mounted at /tmp
     and /var/tmp, because programs write there by name; the default is memory. Without `network`
