@@ -113,7 +113,7 @@ def test_an_installed_wheel_publishes_a_site_and_writes_nowhere_else(
         return ended.stdout
 
     program = files_below(installed.parent.parent)
-    where = "from compat.site.pages import render; print(render.__file__, render.assets())"
+    where = "from compat.site import render; print(render.__file__, render.assets())"
     places = subprocess.check_output(
         [str(installed), "-c", where], env=environ, cwd=root, text=True
     ).split()
