@@ -178,7 +178,7 @@ def test_a_second_signal_ends_compat_at_once_even_when_a_worker_hangs(slow: Repo
     program = """
 import threading
 from compat.cli.app import main
-from compat.fleet import local as station
+from compat.fleet import batch as station
 
 def hang(*_):
     print("hanging", flush=True)
