@@ -247,7 +247,7 @@ class Local(Crew):
         super().__init__(cancel, attempts)
         self._benches, self._now, self._workers = benches, now, workers
         # The jobs that no worker has taken yet.
-        self._waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._waiting: queue.Queue[Job] = queue.Queue()
 
     @property
     def is_spent(self) -> bool:

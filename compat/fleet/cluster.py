@@ -270,7 +270,7 @@ class Cluster:
     """
 
     def __init__(self, address: ClusterAddress, topic: str) -> None:
-        self._messages: queue.SimpleQueue[WorkerMessage] = queue.SimpleQueue()
+        self._messages: queue.Queue[WorkerMessage] = queue.Queue()
         self._guard, self._refused = _guard(), ""
         self._guard.connections += 1
         self._guard.refused = ""
