@@ -19,8 +19,8 @@ from compat.cli.output import envelope, note, report, say
 from compat.declare.capabilities import suite_ids
 from compat.declare.matrix import PlatformName, Tier
 from compat.errors import CompatError, DeclarationError, Fault, UsageError, reason
+from compat.lock.demands import Demands
 from compat.lock.lockfile import Lock, Locker, stored_lock
-from compat.lock.mixed import Demands
 from compat.lock.recipe import inputs_of, lock_cell, requires_as_declared
 from compat.lock.sources import imported_lock
 from compat.plan.cell import Cell, parse_cell, split_platform

@@ -18,9 +18,9 @@ from compat.cli.output import table as print_table
 from compat.declare.capabilities import group_of, with_table
 from compat.errors import UsageError
 from compat.plan.cell import readable_cell, split_platform
-from compat.results.answers import capability_table, unexplained
 from compat.results.installs import plain_install
 from compat.results.record import Capability
+from compat.results.table import capability_table, unexplained
 from compat.site.status import install_line
 from compat.site.wording import checkout_words, fault_words
 from compat.value import grouped

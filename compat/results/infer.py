@@ -126,7 +126,7 @@ class Consequences:
 
     def __init__(self, facts: Feasibility, clauses: StoredClauses) -> None:
         self.clauses = clauses
-        from compat.lock.mixed import Demands
+        from compat.lock.demands import Demands
 
         self._facts = facts
         self._book = ClauseBook(clauses.conflicts)

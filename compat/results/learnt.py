@@ -23,7 +23,7 @@ from compat.run.outcome import Failed, Stage, is_spurious, parse_outcome
 from compat.value import StrictValue, encode
 
 if TYPE_CHECKING:
-    from compat.lock.mixed import Facts
+    from compat.lock.demands import Facts
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -186,7 +186,7 @@ class _StoredText(StrictValue, frozen=True, kw_only=True):
 
 
 def encode_clauses(clauses: StoredClauses, matrix: Matrix) -> str:
-    from compat.lock.mixed import replaceable
+    from compat.lock.demands import replaceable
 
     files = sorted(clauses.files, key=_file_key)
     head = {
@@ -203,7 +203,7 @@ def encode_clauses(clauses: StoredClauses, matrix: Matrix) -> str:
 
 def decode_clauses(text: str, source: str, matrix: Matrix) -> StoredClauses:
     """Leaves out conflicts of another platform, or with fewer builds. Raises DeclarationError."""
-    from compat.lock.mixed import as_asked, is_fact, is_requirement, package_of_fact, replaceable
+    from compat.lock.demands import as_asked, is_fact, is_requirement, package_of_fact, replaceable
 
     with refused(source, "clauses"):
         document = msgspec.json.decode(text, type=_StoredText)

@@ -18,8 +18,7 @@ from packaging.version import Version
 
 from compat.declare.parsing import minor_series
 from compat.index.release import Artifact, Package, Release
-from compat.lock.lockfile import Cutoff, Inputs, Lock, Locker, Refusal
-from compat.lock.mixed import (
+from compat.lock.demands import (
     Demands,
     Facts,
     KnownLocks,
@@ -27,6 +26,7 @@ from compat.lock.mixed import (
     keeps_prereleases,
     package_of_fact,
 )
+from compat.lock.lockfile import Cutoff, Inputs, Lock, Locker, Refusal
 from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility

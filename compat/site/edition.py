@@ -33,13 +33,13 @@ from compat.policy.calendar import Outlook, Schedule, outlooks, schedule
 from compat.policy.evaluation import Proposal
 from compat.policy.propose import proposals, proposed_extensions
 from compat.results.answer import Answer, Lifted
-from compat.results.answers import ReleaseColumn, columns
 from compat.results.compare import Change, VariantReport, compare, variant_report
 from compat.results.judge import judge
 from compat.results.learnt import Audit
 from compat.results.record import Capability, Record
 from compat.results.runs import Ran, in_order
 from compat.results.snapshot import Snapshot
+from compat.results.table import ReleaseColumn, columns
 from compat.run.outcome import Failed, is_doubtful
 from compat.search.why import Needs, PythonFloor, python_floor, subject_coordinates
 from compat.site import paths

@@ -21,7 +21,7 @@ from markupsafe import Markup
 from compat import errors
 from compat.advise import request
 from compat.policy import calendar, propose
-from compat.results import answer, answers
+from compat.results import answer, table
 from compat.results.answer import Answer
 from compat.site import (
     documents,
@@ -261,7 +261,7 @@ def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
 # What templates use of other modules, by its own name: functions are filters, constants are there
 # as they are.
 _MODULES = (
-    *(errors, request, calendar, propose, answer, answers, status, why_words),
+    *(errors, request, calendar, propose, answer, status, table, why_words),
     *(documents, page_list, reports, results, wording, pictures),
 )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from compat.lock.mixed import Demands, Facts
+from compat.lock.demands import Demands, Facts
 from compat.plan.cell import Cell
 from compat.results.learnt import Clause, ClauseBook
 from compat.run.outcome import is_spurious

@@ -9,7 +9,7 @@ import pytest
 from support.ran import Ran, Run
 
 from compat.cli.options import workspace_of
-from compat.lock.mixed import Demands
+from compat.lock.demands import Demands
 from compat.plan.cell import parse_cell
 from compat.results.learnt import (
     PROBES,

@@ -12,8 +12,8 @@ from support.fake_index import FakeIndex
 
 from compat.index.pypi import PyPISource
 from compat.index.settings import IndexSettings
+from compat.lock.demands import KnownLocks
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin
-from compat.lock.mixed import KnownLocks
 from compat.lock.uv import UvLocker
 
 

@@ -13,8 +13,8 @@ from support.made_records import ran
 from support.memory_locker import MemoryLocker
 from support.world import catalogue_of, matrix_of, source_of, world
 
+from compat.lock.demands import Demands
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, Refusal
-from compat.lock.mixed import Demands
 from compat.lock.recipe import (
     given_up,
     inputs_of,

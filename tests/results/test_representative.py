@@ -7,9 +7,9 @@ from support.made_records import capabilities
 
 from compat.policy.evaluation import Evaluation
 from compat.results.answer import Answer, representative
-from compat.results.answers import columns
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot
+from compat.results.table import columns
 from compat.site.status import place_style
 
 FRESH, DATED, RELAXED = (cell("3.11", "1.3", recipe) for recipe in ("", "dated", "relaxed"))

@@ -12,11 +12,11 @@ from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue, Matrix, When
 from compat.index.release import Catalogue
 from compat.plan.plan import plan
-from compat.results.answers import capability_table, unexplained
 from compat.results.infer import with_answers
 from compat.results.judge import EvaluationContext, judge, refuted
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot, snapshot
+from compat.results.table import capability_table, unexplained
 
 WORLD = world("platforms")
 PRESENT = EvaluationContext(suite_digest=SUITE, day=START.date() + datetime.timedelta(days=10))

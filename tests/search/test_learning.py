@@ -13,8 +13,8 @@ from support.memory_locker import MemoryLocker
 from support.world import catalogue_of, matrix_of
 
 from compat.index.release import Catalogue
+from compat.lock.demands import Demands
 from compat.lock.lockfile import Cause, Inputs, Lock, Refusal
-from compat.lock.mixed import Demands
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import every_cell

@@ -15,7 +15,7 @@ from support.known import CELLS, DAY, Shelf, lock_of, proven, ran, shelves, stat
 from support.printed import printed
 
 from compat.plan.cell import RECIPES
-from compat.results.answers import capability_table
+from compat.results.table import capability_table
 from compat.site.documents import DOCUMENTS, PATHS, api, cell_files
 from compat.site.paths import api_path, page
 from compat.site.results import capability_ids, capability_list, capability_view

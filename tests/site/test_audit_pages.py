@@ -6,7 +6,7 @@ import msgspec
 from support.editions import TOLD, URL
 from support.known import CELLS, DAY, Shelf
 
-from compat.lock.mixed import Demands
+from compat.lock.demands import Demands
 from compat.results.infer import with_answers
 from compat.results.learnt import Audit, AuditedCell, Clause, StoredClauses
 from compat.site.edition import Edition, MatrixReport
