@@ -177,7 +177,7 @@ def newer_tests(
 
 
 def changed_tests(path: str, now: str, then: str | None) -> list[str]:
-    """Or the file itself where it is new, or something besides its tests changed."""
+    """Return the ids of a file's changed tests, or the file if it is new or changed elsewhere."""
     try:
         before, after = _parts(then or ""), _parts(now)
     except (SyntaxError, ValueError, RecursionError):

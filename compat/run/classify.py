@@ -94,7 +94,7 @@ def missing_in(text: str) -> list[str]:
 
 
 def internal_error(evidence: Evidence) -> Failed | None:
-    """Of tests that crash pytest, unless the subject's code raised it: a plain run crashes, too."""
+    """Return a crash of pytest, unless the subject raised it: then a plain run crashes, too."""
     raised = evidence.internal_error
     if raised is None or raised.where.partition("/")[0] in evidence.modules:
         return None

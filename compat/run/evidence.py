@@ -18,7 +18,7 @@ MemoryMeans = Literal["group", "counted", "sizes"]
 
 
 class Limits(Value, frozen=True):
-    """Of one step; memory, output and disk in MiB."""
+    """The limits of one step; memory, output and disk in MiB."""
 
     wall_seconds: float
     silence_seconds: float
@@ -55,7 +55,7 @@ class Ended(Value, frozen=True):
 
 
 class Step(Value, frozen=True):
-    """With the end of its log, redacted."""
+    """One step of a cell, with the end of its log, redacted."""
 
     name: StepName
     ended: Ended

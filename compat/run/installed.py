@@ -305,7 +305,7 @@ class Environment:
             (self.cell / path).unlink(missing_ok=True)
 
     def startup(self) -> tuple[str, ...]:
-        """As `package: file`. A `.pth` file may run code, or add folders with such a module."""
+        """List start-up files as `package: file`. A `.pth` file may run code or add folders."""
         folders, at_start = {""}, set()
         for distribution in self.distributions:
             for name in distribution.files:

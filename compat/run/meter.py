@@ -123,7 +123,7 @@ def taken(folders: Iterable[Path], since: float, hidden: list[OSError], links: b
 
 
 def _nameless(pids: Iterable[int], hidden: list[OSError]) -> int:
-    """Open or mapped. Links of mapped files are followed for root alone, see proc(5)."""
+    """Count bytes of nameless files, open or mapped; root alone sees mapped ones, see proc(5)."""
     sizes: dict[tuple[int, int], int] = {}
     for pid in pids:
         waiting = [f"/proc/{pid}/maps", f"/proc/{pid}/fd"]
@@ -576,7 +576,7 @@ def _own(members: Iterable[Process]) -> int:
 
 
 def _divided(members: Iterable[Process], held: Held) -> int:
-    """Without held memory and pages of files; each shared page is divided by its sharers."""
+    """Sum KiB without held memory and file pages; sharers divide each shared page."""
     total = 0
     for member in members:
         # Mappings are read first: a process that ends or grows between the two readings must not
